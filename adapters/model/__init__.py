@@ -1,0 +1,1 @@
+"""The tokenizer and configuration of the bundled embedding model, as package data."""

@@ -1,0 +1,1 @@
+"""The `slw` command: words on a terminal."""

@@ -1,0 +1,1 @@
+"""The science: pure functions without clock, disk or randomness."""

@@ -1,0 +1,1 @@
+"""Ways of looking at the log; delete one and it grows back."""
