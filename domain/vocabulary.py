@@ -128,9 +128,7 @@ MemoryState = Literal["active", "needs_review", "stale", "suppressed"]
 
 ActorKind = Literal["client", "person", "system"]
 BackfillMode = Literal["untyped", "refresh"]
-BackfillState = Literal[
-    "queued", "running", "paused", "completed", "cancelled", "failed", "reverting", "reverted"
-]
+BackfillState = Literal["queued", "running", "paused", "completed", "cancelled", "failed", "reverting", "reverted"]
 CorrectionAction = Literal["apply", "reject", "rollback"]
 CorrectionState = Literal["proposed", "applied", "rejected", "rolled_back"]
 
@@ -157,5 +155,4 @@ MAX_SCOPE: Final = 512
 def parse_kind(word: str) -> Kind | None:
     """The kind a word names, directly or by alias; None when it names none of the nine."""
     key = word.strip().lower().replace("_", "-")
-    found = key if key in KIND_LABELS else KIND_ALIASES.get(key)
-    return found  # pyright: ignore[reportReturnType]
+    return key if key in KIND_LABELS else KIND_ALIASES.get(key)  # pyright: ignore[reportReturnType]
