@@ -1,0 +1,160 @@
+"""`slw demo`: two sessions of one small story, played by a real MCP client against a temporary home."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .asking import stop_owner
+from .log import as_json, chosen
+from .options import shared
+from .shown import one_line, short_ids
+from .story import (
+    FIRST_AGENT,
+    SECOND_AGENT,
+    Call,
+    Findings,
+    StoryBroken,
+    first_session,
+    second_session,
+)
+from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Refused, Terminal
+
+# What of an answer is told in words; `--json` has all of it.
+TOLD = (
+    "session_id",
+    "retrieval_id",
+    "memory_state",
+    "memory_id",
+    "disposition",
+    "replaced",
+    "applied",
+    "outstanding",
+    "outcome",
+    "feedback_status",
+    "procedure_id",
+    "warnings",
+)
+
+
+@click.command("demo")
+@shared
+def demo_command(terminal: Terminal) -> int:
+    """Play two sessions of a small story through a real MCP client.
+
+    The client starts `slw mcp` over stdio against a temporary home; nothing of yours is read or written, and nothing
+    goes over the network. Shown are what was sent, what came back and which events were appended.
+    """
+    findings = Findings()
+    with temporary_home() as home:
+        player = Player(terminal, home)
+        try:
+            asyncio.run(player.play(findings))
+        except* StoryBroken as broken:
+            raise Refused(broken.exceptions[0].envelope) from broken
+    told = {"steps": player.steps, "promises": [{"promise": what, "kept": kept} for what, kept in findings.held]}
+    terminal.answer(told, tell_promises)
+    return EXIT_FINE if findings.all_kept else EXIT_PROBLEM
+
+
+@contextmanager
+def temporary_home() -> Iterator[Path]:
+    """A home that is gone afterwards, and its owner with it."""
+    with tempfile.TemporaryDirectory(prefix="slw-", ignore_cleanup_errors=True) as name:
+        home = Path(name)
+        try:
+            yield home
+        finally:
+            stop_owner(home)
+
+
+@dataclass(slots=True)
+class Player:
+    """Plays the agents, and tells every step: sent, came back, appended."""
+
+    terminal: Terminal
+    home: Path
+    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    position: int = 0
+
+    async def play(self, findings: Findings) -> None:
+        """The whole story."""
+        from mcp import Client, StdioServerParameters, types  # noqa: PLC0415  over a second; only the demo pays it
+
+        proxy = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "slw.cli.main", "mcp", "--home", str(self.home), "--tools", "core"],
+        )
+
+        def on_stage(agent: str) -> Any:
+            self.heading(agent)
+            return Client(proxy, client_info=types.Implementation(name=agent, version="1.0"))
+
+        async with on_stage(FIRST_AGENT) as client:
+            outdated = await first_session(self.through(client, FIRST_AGENT), findings)
+        async with on_stage(SECOND_AGENT) as client:
+            await second_session(self.through(client, SECOND_AGENT), findings, outdated)
+
+    def through(self, client: Any, agent: str) -> Call:
+        """A call of one agent: sent over MCP, told, and read back from the log."""
+
+        async def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            result = await client.call_tool(tool, arguments)
+            envelope: dict[str, Any] = result.structured_content
+            events = [as_json(at, fact) for at, fact in chosen(self.home / "log.db", self.position)]
+            self.position = max([self.position, *(event["position"] for event in events)])
+            step = {"agent": agent, "tool": tool, "sent": arguments, "came_back": envelope, "appended": events}
+            self.steps.append(step)
+            self.tell(step)
+            return envelope
+
+        return call
+
+    def heading(self, agent: str) -> None:
+        """A line between the agents."""
+        if not self.terminal.as_json:
+            self.terminal.heading(f"\n{agent} starts slw mcp")
+
+    def tell(self, step: Mapping[str, Any]) -> None:
+        """One step in a few lines: what went out, what came back, what the log gained."""
+        if self.terminal.as_json:
+            return
+        self.terminal.heading(f"\n{step['agent']}: {step['tool']}")
+        for name, value in step["sent"].items():
+            self.terminal.say(f"  -> {name}: {one_line(value)}")
+        for line in came_back(step["came_back"]):
+            self.terminal.say(f"  <- {one_line(line)}")
+        for event in step["appended"]:
+            self.terminal.say(short_ids(f"  == log {event['position']}: {event['topic']} of {event['stream']}"))
+
+
+def came_back(envelope: Mapping[str, Any]) -> Iterator[str]:
+    """An answer in a few lines: what a page showed as words, everything else as it is."""
+    if not envelope["ok"]:
+        error = envelope["error"]
+        yield f"refused, {error['code']}: {error['message']}"
+        yield f"hint: {error['hint']}"
+        return
+    for name, value in envelope["data"].items():
+        if name == "memories":
+            yield from (f"memory {shown['memory_id']}: {shown['content']}" for shown in value)
+        elif name == "procedures":
+            yield from (f"procedure {shown['procedure_id']}: {shown['summary']}" for shown in value)
+        elif name in TOLD and value:
+            yield f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+
+
+def tell_promises(terminal: Terminal, data: Data) -> None:
+    """Whether the story came true."""
+    terminal.heading("\nWhat this showed")
+    for promise in data["promises"]:
+        terminal.say(f"  {'yes' if promise['kept'] else 'NO'}: {promise['promise']}")
