@@ -1,0 +1,234 @@
+"""Memory: one claim, from the telling to whatever ends it; nothing that was told is ever rewritten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from .aggregate import Aggregate
+from .errors import Conflict
+from .events import (
+    ClaimReinstated,
+    ClaimRemembered,
+    ClaimRestated,
+    ClaimRetired,
+    ClaimSuppressed,
+    ClaimUnsuppressed,
+    Compensated,
+    ContentErased,
+    CorrectionApplied,
+    CorrectionOpened,
+    CorrectionRejected,
+    CorrectionRolledBack,
+    Fact,
+    KindConfirmed,
+    KindSuggested,
+    KindWithdrawn,
+)
+from .identity import claim_key
+from .kinds import KindFact, declared_kind, standing_kind
+from .vocabulary import CorrectionState, Kind, KindSource, MemoryType, StaleReason
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a caller wants remembered, already trimmed and within its limits."""
+
+    content: str
+    type: MemoryType = "fact"
+    kind: Kind | None = None
+    occurred_at: datetime | None = None
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """Why the claim holds no more, and which fact said so."""
+
+    version: int
+    reason: StaleReason
+    replaced_by: str = ""
+    retrieval_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionCase:
+    """A case about this claim: another one is held to stand in its place."""
+
+    case_id: str
+    replacement_id: str
+    reason: StaleReason
+    state: CorrectionState
+    version: int = 1
+
+
+class NotLive(Conflict):
+    """The claim was retired before."""
+
+
+class Memory(Aggregate):
+    """One claim. `live` until it is retired; hidden while a person suppresses it."""
+
+    PREFIX = "mem"
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.scope = ""
+        self.session_id = ""
+        self.content = ""
+        self.type: MemoryType = "fact"
+        self.kind_facts: dict[int, KindFact] = {}
+        self.retirements: dict[int, Retirement] = {}
+        self.suppressed_at = 0
+        self.cases: dict[str, CorrectionCase] = {}
+        self.erased = False
+
+    # -- what holds
+
+    @property
+    def retirement(self) -> Retirement | None:
+        """The latest retirement that was not taken back."""
+        return max(self.retirements.values(), key=lambda r: r.version, default=None)
+
+    @property
+    def live(self) -> bool:
+        return not self.retirements and not self.erased
+
+    @property
+    def key(self) -> str:
+        """The key that the claim holds while it is live."""
+        return claim_key(self.scope, self.content)
+
+    @property
+    def kind(self) -> KindFact | None:
+        return standing_kind(self.kind_facts.values())
+
+    # -- commands
+
+    def remember(self, claim: Claim, scope: str, session_id: str) -> None:
+        """Tell a new claim; a kind that the caller declared is confirmed by it."""
+        self.happened(
+            ClaimRemembered,
+            session_id=session_id,
+            scope=scope,
+            content=claim.content,
+            type=claim.type,
+            kind=declared_kind(claim.kind, claim.type),
+            occurred_at=claim.occurred_at,
+            replaces=claim.replaces,
+        )
+
+    def restate(self, claim: Claim, session_id: str) -> None:
+        """The same words again: recorded, and a first kind declaration is taken; a later one changes nothing."""
+        wanted = declared_kind(claim.kind, claim.type)
+        self.happened(ClaimRestated, session_id=session_id, kind=wanted)
+        if wanted and not (self.kind and self.kind.confirmed):
+            self.happened(KindConfirmed, kind=wanted, source=self._declaring_source)
+
+    def retire(
+        self,
+        reason: StaleReason,
+        explanation: str,
+        *,
+        replaced_by: str = "",
+        session_id: str = "",
+        retrieval_id: str = "",
+    ) -> None:
+        """End the claim: it holds no more, or `replaced_by` holds in its place."""
+        if not self.live:
+            raise NotLive(f"{self.id} is not live any more", hint=f"slw show {self.id} prints when and why")
+        self.happened(
+            ClaimRetired,
+            reason=reason,
+            explanation=explanation,
+            replaced_by=replaced_by,
+            session_id=session_id,
+            retrieval_id=retrieval_id,
+        )
+
+    def reinstate(self, version: int) -> None:
+        """Take back the retirement that stands at `version` of this stream."""
+        if version not in self.retirements:
+            raise Conflict(
+                f"{self.id} has no retirement at version {version}",
+                hint=f"slw show {self.id} prints what stands now",
+            )
+        self.happened(ClaimReinstated, compensates=Compensated(stream=self.id, version=version))
+
+    def propose_correction(self, case_id: str, replacement_id: str, reason: StaleReason, explanation: str) -> None:
+        """Open a case instead of retiring: a person confirmed this claim's kind, so a person decides."""
+        self.happened(
+            CorrectionOpened,
+            case_id=case_id,
+            replacement_id=replacement_id,
+            reason=reason,
+            explanation=explanation,
+        )
+
+    def record_replacement(self, case_id: str, replacement_id: str) -> None:
+        """Open a case that is already applied: the saving agent named what it replaces."""
+        self.happened(
+            CorrectionOpened, case_id=case_id, replacement_id=replacement_id, reason="superseded", applied=True
+        )
+
+    def suppress(self, reason: str) -> None:
+        """Hide the claim from every verb; nothing is deleted."""
+        if self.suppressed_at:
+            raise Conflict(f"{self.id} is suppressed already", hint=f"slw unsuppress {self.id} shows it again")
+        self.happened(ClaimSuppressed, reason=reason)
+
+    def unsuppress(self, reason: str) -> None:
+        """Show the claim again."""
+        if not self.suppressed_at:
+            raise Conflict(f"{self.id} is not suppressed", hint=f"slw suppress {self.id} hides it")
+        self.happened(ClaimUnsuppressed, reason=reason)
+
+    @property
+    def _declaring_source(self) -> KindSource:
+        return "person" if self.work and self.work.actor.kind == "person" else "caller"
+
+    # -- facts
+
+    def when(self, fact: Fact) -> None:
+        match fact:
+            case ClaimRemembered():
+                self.scope, self.session_id = fact.scope, fact.session_id
+                self.content, self.type = fact.content, fact.type
+                if fact.kind:
+                    source: KindSource = "person" if fact.actor.kind == "person" else "caller"
+                    self.kind_facts[fact.originator_version] = KindFact(fact.originator_version, fact.kind, source)
+            case ClaimRetired():
+                self.retirements[fact.originator_version] = Retirement(
+                    fact.originator_version, fact.reason, fact.replaced_by, fact.retrieval_id
+                )
+            case ClaimReinstated():
+                self.retirements.pop(fact.compensates.version, None)
+            case ClaimSuppressed():
+                self.suppressed_at = fact.originator_version
+            case ClaimUnsuppressed():
+                self.suppressed_at = 0
+            case ContentErased():
+                self.erased, self.content = True, ""
+            case KindSuggested():
+                self.kind_facts[fact.originator_version] = KindFact(
+                    fact.originator_version, fact.kind, fact.source, fact.confidence, fact.recipe, fact.run_id
+                )
+            case KindConfirmed():
+                self.kind_facts[fact.originator_version] = KindFact(fact.originator_version, fact.kind, fact.source)
+            case KindWithdrawn():
+                self.kind_facts.pop(fact.compensates.version, None)
+            case CorrectionOpened():
+                state: CorrectionState = "applied" if fact.applied else "proposed"
+                self.cases[fact.case_id] = CorrectionCase(fact.case_id, fact.replacement_id, fact.reason, state)
+            case CorrectionApplied():
+                self._case_moves(fact.case_id, "applied")
+            case CorrectionRejected():
+                self._case_moves(fact.case_id, "rejected")
+            case CorrectionRolledBack():
+                self._case_moves(fact.case_id, "rolled_back")
+            case _:
+                pass
+
+    def _case_moves(self, case_id: str, state: CorrectionState) -> None:
+        held = self.cases[case_id]
+        self.cases[case_id] = CorrectionCase(case_id, held.replacement_id, held.reason, state, held.version + 1)
