@@ -60,10 +60,16 @@ def demo_command(terminal: Terminal) -> int:
         try:
             asyncio.run(player.play(findings))
         except* StoryBroken as broken:
-            raise Refused(broken.exceptions[0].envelope) from broken
+            raise Refused(innermost(broken).envelope) from broken
     told = {"steps": player.steps, "promises": [{"promise": what, "kept": kept} for what, kept in findings.held]}
     terminal.answer(told, tell_promises)
     return EXIT_FINE if findings.all_kept else EXIT_PROBLEM
+
+
+def innermost(broken: BaseExceptionGroup[StoryBroken]) -> StoryBroken:
+    """What went wrong, out of the groups that the client's tasks wrap around it."""
+    first = broken.exceptions[0]
+    return innermost(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 @contextmanager
@@ -77,6 +83,15 @@ def temporary_home() -> Iterator[Path]:
             stop_owner(home)
 
 
+def proxy_of(home: Path) -> Any:
+    """How an MCP client starts `slw mcp` for this home, whether or not `slw` is on the path."""
+    from mcp import StdioServerParameters  # noqa: PLC0415
+
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "slw.cli.main", "mcp", "--home", str(home), "--tools", "core"]
+    )
+
+
 @dataclass(slots=True)
 class Player:
     """Plays the agents, and tells every step: sent, came back, appended."""
@@ -88,16 +103,11 @@ class Player:
 
     async def play(self, findings: Findings) -> None:
         """The whole story."""
-        from mcp import Client, StdioServerParameters, types  # noqa: PLC0415  over a second; only the demo pays it
-
-        proxy = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "slw.cli.main", "mcp", "--home", str(self.home), "--tools", "core"],
-        )
+        from mcp import Client, types  # noqa: PLC0415  over a second; only the demo pays it
 
         def on_stage(agent: str) -> Any:
             self.heading(agent)
-            return Client(proxy, client_info=types.Implementation(name=agent, version="1.0"))
+            return Client(proxy_of(self.home), client_info=types.Implementation(name=agent, version="1.0"))
 
         async with on_stage(FIRST_AGENT) as client:
             outdated = await first_session(self.through(client, FIRST_AGENT), findings)

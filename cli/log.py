@@ -52,10 +52,10 @@ class PositionOrTime(click.ParamType):
 @shared
 def log_command(
     terminal: Terminal,
-    follow: bool,  # noqa: FBT001  a flag of the command line
+    follow: bool,
     stream: str | None,
     since: int | datetime,
-    ndjson: bool,  # noqa: FBT001
+    ndjson: bool,
 ) -> None:
     """Print the events of the log, in order.
 

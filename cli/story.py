@@ -62,7 +62,9 @@ async def first_session(call: Call, findings: Findings) -> str:
     found = data(await call("slowave_recall", {**session, "query": "how many workers for the payment tests in CI?"}))
     findings.expect("recall finds the claim it was asked for", remembered[0] in shown_memories(found)[:1])
     await call("slowave_feedback", verdicts(found, used=remembered[:1]))
-    await call("slowave_commit", {**closing(opened, "the suite passed three times with two workers"), "procedure": PROCEDURE})
+    await call(
+        "slowave_commit", {**closing(opened, "the suite passed three times with two workers"), "procedure": PROCEDURE}
+    )
     return remembered[0]
 
 
@@ -112,7 +114,12 @@ def verdicts(retrieval: dict[str, Any], used: Sequence[str]) -> dict[str, Any]:
         for memory_id in shown_memories(retrieval)
     ]
     procedures = [
-        {"procedure_id": shown["procedure_id"], "use": "used", "effect": "helped", "contribution": "showed where to look"}
+        {
+            "procedure_id": shown["procedure_id"],
+            "use": "used",
+            "effect": "helped",
+            "contribution": "showed where to look",
+        }
         for shown in retrieval["procedures"]
     ]
     return {
@@ -135,7 +142,7 @@ def data(envelope: dict[str, Any]) -> dict[str, Any]:
     return envelope["data"]
 
 
-class StoryBroken(Exception):  # noqa: N818  it is named after what happened
+class StoryBroken(Exception):
     """A call was refused that the story cannot go on without."""
 
     def __init__(self, envelope: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ EXIT_OF_CODE = {
 HARMLESS_FORMAT = "\u200c\u200d"
 
 
-class Refused(Exception):  # noqa: N818  errors are named after what was refused
+class Refused(Exception):
     """A failure that came back as an envelope; `run` prints it and chooses the exit code."""
 
     def __init__(self, envelope: Data) -> None:

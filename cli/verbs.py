@@ -145,9 +145,7 @@ def feedback_command(
     proc_...=used or not_used. The options describe every stale memory and every used procedure of the call.
     """
     memories, procedures = read_verdicts(verdicts, details)
-    body = sent(
-        retrieval_id=retrieval_id, memory_feedback=memories, procedure_feedback=procedures, coverage=coverage
-    )
+    body = sent(retrieval_id=retrieval_id, memory_feedback=memories, procedure_feedback=procedures, coverage=coverage)
     data = ask(terminal, "feedback", body)
     terminal.answer(data, accepted)
     return EXIT_REFUSED if data.get("rejected") else EXIT_FINE
@@ -193,7 +191,9 @@ def _told(details: Mapping[str, str | None], names: Sequence[str]) -> dict[str, 
 )
 @click.option("--verification-summary", help="How it was checked; needed unless unverified.")
 @click.option("--evidence-ref", "evidence_refs", multiple=True, help="What shows it; may be given again.")
-@click.option("--procedure", type=click.File(), help="The procedure as JSON, as the tool takes it; - is standard input.")
+@click.option(
+    "--procedure", type=click.File(), help="The procedure as JSON, as the tool takes it; - is standard input."
+)
 @click.option("--procedure-summary", help="A procedure in options: what it does.")
 @click.option("--step", "steps", multiple=True, help="One step of it; give in order.")
 @click.option("--caveat", "caveats", multiple=True, help="What to beware of; may be given again.")

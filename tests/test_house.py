@@ -77,7 +77,9 @@ def test_a_file_begins_with_its_sentence(path):
 def test_no_fold_knows_a_clock_or_chance(path):
     assert not CLOCK_AND_CHANCE & {name for whose, name in imports(path) if whose == "theirs"}
     tree = ast.parse(path.read_text("utf-8"))
-    called = {node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    called = {
+        node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
     assert not CLOCK_CALLS & called
 
 
