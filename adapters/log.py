@@ -34,7 +34,7 @@ from eventsourcing.utils import Environment, EnvType
 from ..domain.errors import SlwError, StoreBusy, Unavailable
 from ..domain.events import Fact, all_facts
 from ..domain.keys import KeyChange, KeyKind
-from ..domain.memories import Receipt
+from ..domain.writing import Receipt
 
 APPLICATION_ID = 0x736C7731  # "slw1": tells our log from any other SQLite file
 # The lowest format that can read this log. Raise it when a stored shape changes in a way older builds would misread.

@@ -376,9 +376,10 @@ class BatchTyped(BackfillFact):
     TOPIC = "backfill.batch"
     cursor: int
     processed: int
-    changed: int
-    skipped: int
+    skipped: int = 0
     errors: int = 0
+    typed: tuple[str, ...] = ()
+    lock_held_ms: float = 0.0
 
 
 class BackfillPaused(BackfillFact):
@@ -418,12 +419,18 @@ class BackfillRevertStarted(BackfillFact):
     TOPIC = "backfill.revert_started"
 
 
+class BatchReverted(BackfillFact):
+    """The kind facts of some memories were withdrawn; `kept` are those whose shown kind something else decides."""
+
+    TOPIC = "backfill.batch_reverted"
+    reverted: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+
+
 class BackfillReverted(BackfillFact):
-    """Every kind fact of the run is withdrawn; `kept` are memories whose shown kind something else decides."""
+    """Every kind fact of the run is withdrawn."""
 
     TOPIC = "backfill.reverted"
-    withdrawn: int
-    kept: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------- store (store)

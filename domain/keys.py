@@ -9,7 +9,10 @@ from typing import Literal
 from .events import (
     BackfillCancelled,
     BackfillCompleted,
+    BackfillFailed,
+    BackfillResumed,
     BackfillReverted,
+    BackfillRevertStarted,
     BackfillStarted,
     ClaimReinstated,
     ClaimRemembered,
@@ -64,7 +67,9 @@ def key_changes(fact: Fact, claim_key_of: Callable[[str], str]) -> list[KeyChang
             return [KeyChange("take", "case", stream, fact.case_id)]
         case BackfillStarted():
             return [KeyChange("take", "run", stream, "active")]
-        case BackfillCompleted() | BackfillCancelled() | BackfillReverted():
+        case BackfillResumed() | BackfillRevertStarted():
+            return [KeyChange("give_up", "run", stream), KeyChange("take", "run", stream, "active")]
+        case BackfillCompleted() | BackfillCancelled() | BackfillFailed() | BackfillReverted():
             return [KeyChange("give_up", "run", stream)]
         case _:
             return []

@@ -27,7 +27,15 @@ from .events import (
 )
 from .identity import claim_key
 from .kinds import KindFact, declared_kind, standing_kind
-from .vocabulary import CorrectionState, Kind, KindSource, MemoryType, StaleReason
+from .vocabulary import (
+    KIND_AUTHORITY,
+    CorrectionAction,
+    CorrectionState,
+    Kind,
+    KindSource,
+    MemoryType,
+    StaleReason,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,17 @@ class Claim:
     kind: Kind | None = None
     occurred_at: datetime | None = None
     replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KindGuess:
+    """A kind that rules or a model suggest, how sure they are (0-1), which cue they saw, and by which recipe."""
+
+    kind: Kind
+    source: KindSource
+    confidence: float
+    cue: str = ""
+    recipe: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +189,76 @@ class Memory(Aggregate):
         self.happened(
             CorrectionOpened, case_id=case_id, replacement_id=replacement_id, reason="superseded", applied=True
         )
+
+    def settle_correction(self, case_id: str, action: CorrectionAction, expected_version: int) -> None:
+        """Apply or reject a proposed case, or roll an applied one back; each step raises its version by one."""
+        case = self.cases[case_id]
+        if case.version != expected_version:
+            raise Conflict(
+                f"{case_id} is at version {case.version}, not {expected_version}",
+                hint="look at the case again, then send its present version",
+            )
+        needed: CorrectionState = "applied" if action == "rollback" else "proposed"
+        if case.state != needed:
+            raise Conflict(f"{case_id} is {case.state}; {action} needs it {needed}", hint="nothing is left to do")
+        if action == "reject":
+            self.happened(CorrectionRejected, case_id=case_id)
+            return
+        if action == "apply":
+            self.happened(CorrectionApplied, case_id=case_id)
+            if self.live:
+                self.retire(case.reason, f"correction {case_id} applied", replaced_by=case.replacement_id)
+            return
+        self.happened(CorrectionRolledBack, case_id=case_id)
+        retirement = self.retirement
+        if retirement is not None and retirement.replaced_by == case.replacement_id:
+            self.reinstate(retirement.version)
+
+    def suggest_kind(self, guess: KindGuess, run_id: str = "") -> bool:
+        """Take a guess unless something of higher authority stands; True when the log gained a fact."""
+        held = self.kind
+        if held is not None:
+            same = (held.kind, held.source, held.confidence, held.recipe) == (
+                guess.kind,
+                guess.source,
+                guess.confidence,
+                guess.recipe,
+            )
+            if held.confirmed or KIND_AUTHORITY[held.source] > KIND_AUTHORITY[guess.source] or same:
+                return False
+        self.happened(
+            KindSuggested,
+            kind=guess.kind,
+            source=guess.source,
+            confidence=guess.confidence,
+            cue=guess.cue,
+            recipe=guess.recipe,
+            run_id=run_id,
+        )
+        return True
+
+    def confirm_kind(self, kind: Kind | None) -> bool:
+        """Say the kind, or with None accept the suggestion that stands; True when the log gained a fact."""
+        held, source = self.kind, self._declaring_source
+        if kind is None and held is None:
+            raise Conflict(f"{self.id} has no suggested kind to accept", hint="name the kind: ID=KIND")
+        wanted = kind or (held.kind if held else "semantic")
+        if held is not None and held.confirmed:
+            if held.kind == wanted and KIND_AUTHORITY[held.source] >= KIND_AUTHORITY[source]:
+                return False
+            if KIND_AUTHORITY[held.source] > KIND_AUTHORITY[source]:
+                raise Conflict(
+                    f"a person confirmed that {self.id} is {held.kind}; an agent cannot change it",
+                    hint=f"a person can: slw kinds set {self.id} {wanted}",
+                )
+        self.happened(KindConfirmed, kind=wanted, source=source)
+        return True
+
+    def withdraw_kind(self, version: int, run_id: str) -> None:
+        """Take one kind fact back by its identity, whatever covers it now."""
+        if version not in self.kind_facts:
+            raise Conflict(f"{self.id} has no kind fact at version {version}", hint="it was withdrawn before")
+        self.happened(KindWithdrawn, compensates=Compensated(stream=self.id, version=version), run_id=run_id)
 
     def suppress(self, reason: str) -> None:
         """Hide the claim from every verb; nothing is deleted."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from slw.domain.events import Actor
-from slw.domain.memories import Call
 from slw.domain.session import Shown
+from slw.domain.writing import Call
 
 AGENT = Actor(kind="client", name="test-agent", version="1")
 PERSON = Actor(kind="person", name="anna")

@@ -17,9 +17,11 @@ from slw.domain.errors import (
     SlwError,
 )
 from slw.domain.events import Exposure, MemoryVerdict, Procedure, ProcedureVerdict, Verification
-from slw.domain.memories import Call, Memories, Remembered
+from slw.domain.memories import Memories
 from slw.domain.memory import Claim
+from slw.domain.results import Remembered
 from slw.domain.session import Cursor, Ending
+from slw.domain.writing import Call
 from tests_support import agent, person, shown
 
 SCOPE = "project:app"
