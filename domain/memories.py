@@ -130,8 +130,13 @@ class Memories(Curating, Backfilling):
 
         def decide(work: Work) -> Decision[FeedbackTaken]:
             session = self._enlist(self.session_of(retrieval_id), work)
-            refused = [r for v in memories if (r := self._replacement_rejection(v, session.scope))]
-            verdicts = session.judge(retrieval_id, memories, procedures, coverage, refused)
+            verdicts = session.judge(
+                retrieval_id,
+                memories,
+                procedures,
+                coverage,
+                lambda verdict: self._replacement_rejection(verdict, session.scope),
+            )
             applied = [
                 *((v.memory_id, self._apply_verdict(v, session, retrieval_id, work)) for v in verdicts.memories),
                 *((v.procedure_id, v.effect or "noted") for v in verdicts.procedures),
@@ -258,8 +263,8 @@ class Memories(Curating, Backfilling):
     def _replacement_rejection(self, verdict: MemoryVerdict, scope: str) -> Rejection | None:
         """Why the replacement that a verdict names cannot stand in a memory's place."""
         named = verdict.replacement_memory_id
-        if verdict.stale_reason != "superseded" or named in ("", verdict.memory_id):
-            return None  # the session says what is wrong with these
+        if verdict.stale_reason != "superseded":
+            return None
         try:
             replacement = self.memory(named)
         except NotFound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -183,20 +183,19 @@ class Session(Aggregate):
         memories: Sequence[MemoryVerdict],
         procedures: Sequence[ProcedureVerdict],
         coverage: Coverage,
-        refuse: Sequence[Rejection] = (),
+        further: Callable[[MemoryVerdict], Rejection | None],
     ) -> Verdicts:
         """Take each verdict that is complete and about something this retrieval exposed; say why the others are not.
 
-        `refuse` are verdicts that the caller has already turned down (a replacement that is not live).
+        `further` holds a verdict to what other streams know (a replacement that is not live).
         """
         exposed = self.retrieval(retrieval_id)
-        refused = {r.target_id for r in refuse}
-        verdicts = Verdicts(rejected=list(refuse))
+        verdicts = Verdicts()
         for verdict in memories:
-            rejection = memory_rejection(verdict, exposed)
+            rejection = memory_rejection(verdict, exposed) or further(verdict)
             if rejection:
                 verdicts.rejected.append(rejection)
-            elif verdict.memory_id not in refused:
+            else:
                 verdicts.memories.append(verdict)
         for use in procedures:
             rejection = procedure_rejection(use, exposed)
