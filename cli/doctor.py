@@ -20,8 +20,6 @@ from .options import shared
 from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Terminal
 
 OLDEST_PYTHON = (3, 11)
-# The room for a path in sockaddr_un, its closing zero taken off: 108 bytes on Linux, 104 on the BSDs and macOS.
-LONGEST_SOCKET_PATH = 107 if sys.platform == "linux" else 103
 # A hundred thousand memories with vectors and read models, and as much again while a generation is rebuilt.
 ENOUGH_DISK = 1_000_000_000
 CORE_TOOLS = {f"slowave_{verb}" for verb in ("activate", "remember", "recall", "feedback", "commit")}
@@ -118,12 +116,15 @@ def home_is_ours(home: Path) -> Check:
     return Check("home", well=True, found=str(home))
 
 
-def socket_path(home: Path) -> Check:
-    """The owner's socket has a path that the system takes."""
-    length = len(os.fsencode(home / "owner.sock"))
-    well = length <= LONGEST_SOCKET_PATH
-    remedy = "" if well else "choose a shorter directory: export SLW_HOME=~/.slw"
-    return Check("socket path", well, f"{length} bytes of {LONGEST_SOCKET_PATH}", remedy)
+def socket(home: Path) -> Check:
+    """The owner's socket has a path that the system takes, or a short one elsewhere."""
+    from ..adapters.reach import Unreachable, socket_path  # noqa: PLC0415
+
+    try:
+        return Check("socket", well=True, found=socket_path(home))
+    except Unreachable as refused:
+        error = refused.envelope["error"]
+        return Check("socket", well=False, found=error["message"], next=error["hint"])
 
 
 def disk(home: Path) -> Check:
@@ -184,7 +185,7 @@ CHECKS: dict[str, Callable[[Path], Check]] = {
     "sqlite": words,
     "model": model,
     "home": home_is_ours,
-    "socket path": socket_path,
+    "socket": socket,
     "disk": disk,
     "log": log_reads,
     "agents": real_path,

@@ -23,7 +23,11 @@ def shared(function: Function) -> Function:
     @click.option("--quiet", "-q", is_flag=True, help="Say nothing but the result and errors.")
     @wraps(function)
     def command(*, as_json: bool, home: str | None, quiet: bool, **rest: Any) -> Any:
-        return function(Terminal(home_directory(home), as_json=as_json, quiet=quiet), **rest)
+        # `slw serve --home DIR stop` means the same as `slw serve stop --home DIR`.
+        outer = click.get_current_context().find_object(Terminal) or Terminal(home_directory(home))
+        place = home_directory(home) if home else outer.home
+        terminal = Terminal(place, as_json=as_json or outer.as_json, quiet=quiet or outer.quiet)
+        return function(terminal, **rest)
 
     return command
 

@@ -73,9 +73,9 @@ def remember_command(
     replaces: str | None,
     occurred_at: str | None,
 ) -> None:
-    """Store a durable claim; TEXT of `-` is read from standard input.
+    """Store a durable claim.
 
-    Without a session it is a person's claim.
+    TEXT of `-` is read from standard input. Without a session it is a person's claim.
     """
     body = sent(
         session_id=session_id,

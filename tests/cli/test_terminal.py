@@ -85,9 +85,7 @@ def test_completion_prints_a_script_of_that_shell(slw, shell):
 
 def test_a_reader_that_has_seen_enough_is_no_fault(home):
     done = subprocess.run(
-        f"{' '.join(SLW)} completion bash | head -c 1; exit ${{PIPESTATUS[0]}}",
-        shell=True,
-        executable="/bin/bash",
+        ["bash", "-c", f"{' '.join(SLW)} completion bash | head -c 1; exit ${{PIPESTATUS[0]}}"],
         env=environment(home),
         capture_output=True,
         text=True,
