@@ -24,8 +24,10 @@ def bounded(value: float, policy: FoldPolicy) -> float:
 
 
 def faded(value: float, since: datetime, as_of: datetime, policy: FoldPolicy) -> float:
-    """What is left of a value: half of it each half-life, but never below the floor's share. Time before `since`
-    fades nothing."""
+    """What is left of a value: half of it each half-life, but never below the floor's share.
+
+    Time before `since` fades nothing.
+    """
     age = (as_of - since) / policy.salience_half_life
     if age <= 0:
         return value

@@ -166,11 +166,12 @@ class FeedbackGiven(SessionFact):
 
 
 class FeedbackWithdrawn(SessionFact):
-    """An undo took one feedback back."""
+    """An undo took one feedback back; `targets` are the memories and procedures that it had judged."""
 
     TOPIC = "session.feedback_withdrawn"
     compensates: Compensated
     run_id: str
+    targets: tuple[str, ...] = ()
 
 
 class TaskCommitted(SessionFact):
