@@ -38,11 +38,13 @@ ACTIVE: Final = ("queued", "running", "paused", "reverting")
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """One batch: judged up to the log position `cursor`; how many, how many left alone, how many failed."""
+    """One batch: judged up to the log position `cursor`; how many memories, and how many errors on the way.
+
+    `lock_held_ms` is how long the batch before this one held the log, for a batch cannot know that of itself.
+    """
 
     cursor: int
     processed: int
-    skipped: int = 0
     errors: int = 0
     lock_held_ms: float = 0.0
 
@@ -63,7 +65,7 @@ class BackfillRun(Aggregate):
         self.skipped = 0
         self.errors = 0
         self.typed: dict[str, None] = {}
-        self.reverted: dict[str, None] = {}
+        self.reverted = 0  # how many of `typed`, from the first on, lost the run's facts again
         self.kept: dict[str, None] = {}
         self.reason = ""
 
@@ -83,7 +85,7 @@ class BackfillRun(Aggregate):
             BatchTyped,
             cursor=batch.cursor,
             processed=batch.processed,
-            skipped=batch.skipped,
+            skipped=batch.processed - len(typed),
             errors=batch.errors,
             typed=typed,
             lock_held_ms=batch.lock_held_ms,
@@ -133,7 +135,7 @@ class BackfillRun(Aggregate):
             case BackfillStarted():
                 self.mode, self.backend, self.total, self.state = fact.mode, fact.backend, fact.total, "queued"
             case BackfillRan() | BackfillResumed():
-                self.state = "running"
+                self.state, self.reason = "running", ""
             case BatchTyped():
                 self.cursor = fact.cursor
                 self.processed += fact.processed
@@ -151,7 +153,7 @@ class BackfillRun(Aggregate):
             case BackfillRevertStarted():
                 self.state = "reverting"
             case BatchReverted():
-                self.reverted.update(dict.fromkeys(fact.reverted))
+                self.reverted += len(fact.reverted)
                 self.kept.update(dict.fromkeys(fact.kept))
             case BackfillReverted():
                 self.state = "reverted"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
-from .backfill import BackfillRun, BatchCounts, RunAction
+from .backfill import ALLOWED, BackfillRun, BatchCounts, RunAction
 from .errors import Conflict
 from .memory import KindGuess
 from .vocabulary import BackfillMode
@@ -15,6 +16,9 @@ RunStep = Callable[[BackfillRun, Work], None]
 
 class Backfilling(Writing):
     """The part of the write side that types memories in runs."""
+
+    # The run of the last step, as this step left it: a run of many batches is not replayed for each of them.
+    _stepped: BackfillRun | None = None
 
     def run(self, run_id: str) -> BackfillRun:
         """The run; NotFound when the id was never issued."""
@@ -39,14 +43,12 @@ class Backfilling(Writing):
     def act_on_run(self, run_id: str, action: RunAction, call: Call) -> BackfillRun:
         """Pause, resume, cancel, or begin to revert a run."""
 
-        def decide(work: Work) -> Decision[BackfillRun]:
-            run = self._enlist(self.run(run_id), work)
-            if action in ("resume", "revert"):
+        def step(run: BackfillRun, _: Work) -> None:
+            if run.state in ALLOWED[action] and action in ("resume", "revert"):
                 self._require_no_other_run(run_id)
             run.act(action)
-            return Decision(lambda _: run)
 
-        return self._carry_out(call, None, decide)
+        return self._step(run_id, call, step)
 
     def take_up_run(self, run_id: str, call: Call) -> BackfillRun:
         """The owner begins with a queued run."""
@@ -65,14 +67,17 @@ class Backfilling(Writing):
     ) -> BackfillRun:
         """Give kinds to the memories of one batch and move the run's cursor, in one transaction.
 
-        A memory that was confirmed, retired or suppressed since it was picked is left alone.
+        A memory that was confirmed, retired or suppressed since it was picked is left alone, and so is one that got
+        a kind meanwhile when the run is for untyped ones.
         """
 
         def step(run: BackfillRun, work: Work) -> None:
             typed: list[str] = []
             for memory_id, guess in guesses:
-                memory = self.memory(memory_id)
-                if memory.live and not memory.suppressed_at and self._enlist(memory, work).suggest_kind(guess, run_id):
+                memory = self._memory_in(memory_id, work)
+                if not memory.live or memory.suppressed_at or (run.mode == "untyped" and memory.kind is not None):
+                    continue
+                if self._enlist(memory, work).suggest_kind(guess, run_id):
                     typed.append(memory_id)
             run.batch_typed(counts, tuple(typed))
 
@@ -85,7 +90,7 @@ class Backfilling(Writing):
         """
 
         def step(run: BackfillRun, work: Work) -> None:
-            waiting = [m for m in run.typed if m not in run.reverted][:limit]
+            waiting = list(islice(run.typed, run.reverted, run.reverted + limit))
             kept: list[str] = []
             for memory_id in waiting:
                 memory = self._enlist(self.memory(memory_id), work)
@@ -95,7 +100,7 @@ class Backfilling(Writing):
                     memory.withdraw_kind(fact.version, run_id)
             if waiting:
                 run.batch_reverted(tuple(waiting), tuple(kept))
-            if len(run.reverted) == len(run.typed):
+            if run.reverted == len(run.typed):
                 run.revert_done()
 
         return self._step(run_id, call, step)
@@ -120,8 +125,16 @@ class Backfilling(Writing):
 
     def _step(self, run_id: str, call: Call, move: RunStep) -> BackfillRun:
         def decide(work: Work) -> Decision[BackfillRun]:
-            run = self._enlist(self.run(run_id), work)
+            run = self._enlist(self._current(run_id), work)
             move(run, work)
             return Decision(lambda _: run)
 
-        return self._carry_out(call, None, decide)
+        self._stepped = self._carry_out(call, None, decide)
+        return self._stepped
+
+    def _current(self, run_id: str) -> BackfillRun:
+        """The run as the last step left it, unless another writer has moved it on; a step that fails forgets it."""
+        held, self._stepped = self._stepped, None
+        if held is not None and held.id == run_id and not self.ledger.position_of(run_id, held.version + 1):
+            return held
+        return self.run(run_id)

@@ -93,7 +93,7 @@ class Curating(Writing):
         def decide(work: Work) -> Decision[list[str]]:
             changed: list[str] = []
             for memory_id, guess in wanted:
-                memory = self.memory(memory_id)
+                memory = self._memory_in(memory_id, work)
                 if memory.live and self._enlist(memory, work).suggest_kind(guess):
                     changed.append(memory_id)
             return Decision(lambda _: changed)

@@ -11,6 +11,7 @@ from .vocabulary import (
     KIND_AUTHORITY,
     KIND_DECLARED_BY_TYPE,
     KIND_LABELS,
+    KIND_NEAREST_TYPE,
     Kind,
     KindSource,
     KindState,
@@ -45,25 +46,28 @@ def standing_kind(facts: Iterable[KindFact]) -> KindFact | None:
     return max(facts, key=lambda f: (KIND_AUTHORITY[f.source], f.version), default=None)
 
 
-def kind_fields(standing: KindFact | None, min_confidence: float = DISPLAY_MIN_CONFIDENCE) -> dict[str, Any]:
-    """The five fields every surface shows alike."""
-    state: KindState = "untyped"
-    if standing is not None and standing.confirmed:
-        state = "confirmed"
-    elif standing is not None and standing.confidence >= min_confidence:
-        state = "suggested"
-    shown = None if state == "untyped" else standing
-    kind, source, confidence = (shown.kind, shown.source, shown.confidence) if shown else ("", "", 0.0)
+def kind_fields(
+    standing: KindFact | None, min_confidence: float = DISPLAY_MIN_CONFIDENCE, memory_type: str = ""
+) -> dict[str, Any]:
+    """The five fields every surface shows alike.
+
+    A suggestion below `min_confidence` counts as none; then the nearest kind of the memory's type stands in (legacy).
+    """
+    kind, source, confidence = KIND_NEAREST_TYPE.get(memory_type, ""), "legacy", 0.0
+    state: KindState = "legacy" if kind else "untyped"
+    if standing is not None and (standing.confirmed or standing.confidence >= min_confidence):
+        kind, source, confidence = standing.kind, standing.source, standing.confidence
+        state = "confirmed" if standing.confirmed else "legacy" if standing.source == "legacy" else "suggested"
     return {
         "memory_kind": kind,
         "memory_kind_label": KIND_LABELS[kind] if kind else "",
         "memory_kind_state": state,
-        "memory_kind_source": source,
+        "memory_kind_source": source if kind else "",
         "memory_kind_confidence": round(confidence, 4),
     }
 
 
 def kind_shown(fields: dict[str, Any]) -> str:
-    """The kind in words: "Decision", "Decision (suggested)", or nothing."""
-    label: str = fields["memory_kind_label"]
-    return f"{label} (suggested)" if label and fields["memory_kind_state"] == "suggested" else label
+    """The kind in words: "Decision", "Decision (suggested)", "Decision (legacy)", or nothing."""
+    label, state = fields["memory_kind_label"], fields["memory_kind_state"]
+    return label if state in ("confirmed", "untyped") else f"{label} ({state})"

@@ -10,6 +10,7 @@ from .curation import Curating
 from .errors import Conflict, InvalidInput, NotFound, ScopeMismatch, SlwError
 from .events import Exposure, MemoryVerdict, ProcedureVerdict
 from .identity import claim_key
+from .keeping import Keeping
 from .kinds import declared_kind
 from .memory import Claim, Memory
 from .results import Activated, Committed, Exposed, FeedbackTaken, Remembered
@@ -19,7 +20,7 @@ from .vocabulary import Coverage, Kind
 from .writing import Call, Decision, Positions, Work
 
 
-class Memories(Curating, Backfilling):
+class Memories(Curating, Backfilling, Keeping):
     """The five verbs of an agent, and (inherited) what people, policies and runs do to memories."""
 
     # -- the five verbs

@@ -72,13 +72,14 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionCase:
-    """A case about this claim: another one is held to stand in its place."""
+    """A case about this claim: another one is held to stand in its place. `retired_at`: the retirement it brought."""
 
     case_id: str
     replacement_id: str
     reason: StaleReason
     state: CorrectionState
     version: int = 1
+    retired_at: int = 0
 
 
 class NotLive(Conflict):
@@ -205,14 +206,15 @@ class Memory(Aggregate):
             self.happened(CorrectionRejected, case_id=case_id)
             return
         if action == "apply":
+            if not self.live:
+                raise NotLive(f"{self.id} is retired already", hint="reject the case; there is nothing left to correct")
             self.happened(CorrectionApplied, case_id=case_id)
-            if self.live:
-                self.retire(case.reason, f"correction {case_id} applied", replaced_by=case.replacement_id)
+            self.retire(case.reason, f"correction {case_id} applied", replaced_by=case.replacement_id)
             return
         self.happened(CorrectionRolledBack, case_id=case_id)
-        retirement = self.retirement
-        if retirement is not None and retirement.replaced_by == case.replacement_id:
-            self.reinstate(retirement.version)
+        # Only what this case brought is taken back: the claim may have been retired for another reason since.
+        if case.retired_at in self.retirements:
+            self.reinstate(case.retired_at)
 
     def suggest_kind(self, guess: KindGuess, run_id: str = "") -> bool:
         """Take a guess unless something of higher authority stands; True when the log gained a fact."""
@@ -308,9 +310,13 @@ class Memory(Aggregate):
                 self.kind_facts.pop(fact.compensates.version, None)
             case CorrectionOpened():
                 state: CorrectionState = "applied" if fact.applied else "proposed"
-                self.cases[fact.case_id] = CorrectionCase(fact.case_id, fact.replacement_id, fact.reason, state)
+                # A replacement retires first and then tells of the case; an applied case the other way round.
+                retired_at = fact.originator_version - 1 if fact.applied else 0
+                self.cases[fact.case_id] = CorrectionCase(
+                    fact.case_id, fact.replacement_id, fact.reason, state, retired_at=retired_at
+                )
             case CorrectionApplied():
-                self._case_moves(fact.case_id, "applied")
+                self._case_moves(fact.case_id, "applied", retired_at=fact.originator_version + 1)
             case CorrectionRejected():
                 self._case_moves(fact.case_id, "rejected")
             case CorrectionRolledBack():
@@ -318,6 +324,8 @@ class Memory(Aggregate):
             case _:
                 pass
 
-    def _case_moves(self, case_id: str, state: CorrectionState) -> None:
+    def _case_moves(self, case_id: str, state: CorrectionState, retired_at: int = 0) -> None:
         held = self.cases[case_id]
-        self.cases[case_id] = CorrectionCase(case_id, held.replacement_id, held.reason, state, held.version + 1)
+        self.cases[case_id] = CorrectionCase(
+            case_id, held.replacement_id, held.reason, state, held.version + 1, retired_at
+        )
