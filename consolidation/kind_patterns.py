@@ -16,14 +16,10 @@ class Element(NamedTuple):
 
     words: frozenset[str]
     tags: Tags
-    optional: bool
-    gap: bool
-    end: bool
-
-    @property
-    def plain(self) -> bool:
-        """Whether exactly one word must be there."""
-        return not (self.optional or self.gap or self.end)
+    optional: bool = False
+    gap: bool = False
+    end: bool = False
+    plain: bool = False  # exactly one word must be there
 
 
 class Pattern(NamedTuple):
@@ -64,14 +60,14 @@ def compile_pattern(kind: str, line: str) -> Pattern:
 
 def _element(part: str) -> Element:
     if part == "*":
-        return Element(frozenset(), frozenset(), optional=True, gap=True, end=False)
+        return Element(frozenset(), frozenset(), optional=True, gap=True)
     if part == "$":
-        return Element(frozenset(), frozenset(), optional=False, gap=False, end=True)
+        return Element(frozenset(), frozenset(), end=True)
     optional = len(part) > 1 and part.endswith("?")
     part = part.removesuffix("?") if optional else part
     options = ["<any>"] if part == "_" else part.split("/")
     tags = frozenset(option[1:-1] for option in options if option.startswith("<"))
-    return Element(frozenset(options) - {f"<{tag}>" for tag in tags}, tags, optional, gap=False, end=False)
+    return Element(frozenset(options) - {f"<{tag}>" for tag in tags}, tags, optional, plain=not optional)
 
 
 class PatternIndex:
@@ -119,18 +115,8 @@ def _match(elements: Sequence[Element], which: int, words: Sequence[Word], at: i
             which += 1
             continue
         if element.gap:
-            for skip in range(GAP + 1):
-                if skip and (at + skip > len(words) or words[at + skip - 1].text in ENDS):
-                    return -1
-                found = _match(elements, which + 1, words, at + skip)
-                if found > 0:
-                    return found
-            return -1
-        fits = (
-            at < len(words)
-            and not words[at].covered
-            and (words[at].text in element.words or not element.tags.isdisjoint(words[at].tags))
-        )
+            return _after_gap(elements, which + 1, words, at)
+        fits = at < len(words) and _fits(element, words[at])
         if element.optional:
             if fits:
                 found = _match(elements, which + 1, words, at + 1)
@@ -143,6 +129,27 @@ def _match(elements: Sequence[Element], which: int, words: Sequence[Word], at: i
         at += 1
         which += 1
     return at
+
+
+def _after_gap(elements: Sequence[Element], which: int, words: Sequence[Word], at: int) -> int:
+    following = elements[which] if which < len(elements) else None
+    for reached in range(at, min(at + GAP + 1, len(words) + 1)):
+        if reached > at and words[reached - 1].text in ENDS:
+            return -1
+        if (
+            following is not None
+            and following.plain
+            and (reached == len(words) or not _fits(following, words[reached]))
+        ):
+            continue
+        found = _match(elements, which, words, reached)
+        if found > 0:
+            return found
+    return -1
+
+
+def _fits(element: Element, word: Word) -> bool:
+    return not word.covered and (word.text in element.words or not element.tags.isdisjoint(word.tags))
 
 
 def _before(words: Sequence[Word], at: int, tag: str) -> bool:

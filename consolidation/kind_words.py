@@ -11,8 +11,8 @@ HEAD: Final = 560
 TAIL: Final = 240
 LONGEST: Final = HEAD + TAIL
 # Ordinary prose of that length has some 160 words and marks; a text of nothing but marks would have 800.
-HEAD_WORDS: Final = 160
-TAIL_WORDS: Final = 60
+HEAD_WORDS: Final = 150
+TAIL_WORDS: Final = 50
 
 # Every branch consumes what it looks at, and the two that look ahead for a closing mark are bounded: linear time.
 _TOKEN: Final = re.compile(
@@ -51,7 +51,7 @@ class Lexicon:
                 tags.setdefault(word, set()).add(name)
         for word, names in tags.items():
             names.update(_shape(word))
-            if names & {"conduct", "work", "operate"}:
+            if names & {"conduct", "work", "operate", "being"}:
                 names.update(("base", "imp"))
             if "lexpast" in names:
                 names.add("past")
@@ -108,7 +108,10 @@ def read_words(text: str, lexicon: Lexicon, *, asking: bool = False) -> list[Wor
             sentence += 1
         elif low != "(" and low not in _CLOSING and not (first and low.isdigit()):
             first = False
-    return words if asking else _cover(words, lexicon)
+    _cover_names(words, lexicon)
+    if not asking:
+        _cover_questions(words)
+    return words
 
 
 _CODE_TAGS: Final[Tags] = frozenset({"code", "any"})
@@ -134,14 +137,18 @@ def _quoted(tokens: Sequence[str]) -> list[bool]:
     return covered
 
 
-def _cover(words: list[Word], lexicon: Lexicon) -> list[Word]:
-    """Words in another sense ("rule engine") and whole questions carry no cue."""
+def _cover_names(words: list[Word], lexicon: Lexicon) -> None:
+    """Words in another sense ("rule engine") carry no cue."""
     for at in range(len(words) - 1):
         if words[at].text in lexicon.heads and words[at + 1].text in lexicon.tails:
             words[at] = words[at]._replace(covered=True)
             words[at + 1] = words[at + 1]._replace(covered=True)
+
+
+def _cover_questions(words: list[Word]) -> None:
+    """A question states nothing: it carries no cue, from its mark back to where it starts."""
     at = len(words) - 1
-    while at >= 0:  # from each question mark back to where the question starts
+    while at >= 0:
         asked = words[at].text == "?"
         sentence = words[at].sentence
         while at >= 0 and words[at].sentence == sentence:
@@ -150,4 +157,3 @@ def _cover(words: list[Word], lexicon: Lexicon) -> list[Word]:
             if asked:
                 words[at] = words[at]._replace(covered=True)
             at -= 1
-    return words

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..domain.vocabulary import KINDS, Kind
 from .kind_patterns import Pattern, PatternIndex, compile_pattern, matches, negated
@@ -23,6 +23,11 @@ STRONG_MIN: Final = 0.7
 # Words and meaning are not quite independent witnesses: the product of both claims too much. With this power what
 # the two say together is right about as often as it claims to be, on the sentences of tests/consolidation.
 _TEMPER: Final = 0.75
+# So often cues are looked for at the same word; a text that goes on repeating it has nothing more to say.
+_MOST: Final = 16
+# With no cue at all, a shape must speak at least so clearly; less is a plain statement.
+_LEANING: Final = 0.3
+_SILENT: Final = (0.0,) * len(KINDS)
 _NO_TAGS: Final[frozenset[str]] = frozenset()
 _ORDER: Final[Mapping[str, int]] = {kind: at for at, kind in enumerate(KINDS)}
 
@@ -44,6 +49,13 @@ class Suggestion:
     cued: frozenset[str] = field(default=frozenset(), repr=False)
 
 
+class Cue(NamedTuple):
+    """A cue that fired, and the words it fired at."""
+
+    pattern: Pattern
+    words: str
+
+
 class Rules:
     """The cue rules of one language: a table of cues, and weights for them fitted to sentences of our own."""
 
@@ -60,7 +72,7 @@ class Rules:
         }
         self._sharpness = float(weights["sharpness"])
 
-    def fired(self, text: str) -> tuple[dict[str, Pattern], dict[str, int]]:
+    def fired(self, text: str) -> tuple[dict[str, Cue], dict[str, int]]:
         """The cues found in a text, each once by name, and the shapes of its sentences with their counts."""
         words = read_words(text, self._lexicon)
         return _fired(self._cues, words), shapes(words)
@@ -74,28 +86,38 @@ class Rules:
             if row is not None:
                 much = repeated(count)
                 scores = [score + much * weight for score, weight in zip(scores, row, strict=True)]
-        for pattern in cues.values():
+        for pattern, _ in cues.values():
             scores[_ORDER[pattern.kind]] += pattern.weight
         shares = softmax(scores, self._sharpness)
-        kind = KINDS[max(range(len(KINDS)), key=shares.__getitem__)]
-        confidence = shares[_ORDER[kind]]
-        speaking = sorted((p for p in cues.values() if p.kind == kind), key=lambda p: (-p.weight, p.name))
-        loud = {pattern.kind for pattern in cues.values() if pattern.strong}
+        best = max(range(len(KINDS)), key=shares.__getitem__)
+        if not cues and shares[best] < _LEANING:
+            best = 0
+        kind, confidence = KINDS[best], shares[best]
         return Suggestion(
             kind=kind,  # pyright: ignore[reportArgumentType]
             confidence=round(confidence, 4),
-            cue=_named(speaking, kind, found) if confidence >= CUE_MIN else "",
-            strong=loud == {kind} and confidence >= STRONG_MIN and len(text) <= LONGEST,
+            cue=self._named(kind, cues, found) if best and confidence >= CUE_MIN else "",
+            strong={cue.pattern.kind for cue in cues.values() if cue.pattern.strong} == {kind}
+            and confidence >= STRONG_MIN
+            and len(text) <= LONGEST,
             recipe=self.recipe,
             shares=tuple(round(share, 6) for share in shares),
-            cued=frozenset(pattern.kind for pattern in cues.values()),
+            cued=frozenset(cue.pattern.kind for cue in cues.values()),
         )
+
+    def _named(self, kind: str, cues: Mapping[str, Cue], found: Mapping[str, int]) -> str:
+        """The words of the loudest cue for the kind; with none, the shape that speaks loudest, in brackets."""
+        speaking = [cue for cue in cues.values() if cue.pattern.kind == kind]
+        if speaking:
+            return min(speaking, key=lambda cue: (-cue.pattern.weight, cue.pattern.name)).words
+        shape = max(sorted(found), key=lambda name: self._shapes.get(name, _SILENT)[_ORDER[kind]], default="")
+        return f"({shape})"
 
     def question_kind(self, query: str) -> Kind | None:
         """The kind a question asks for ("what did we decide"); None for every other query."""
         words = read_words(query, self._lexicon, asking=True)
         best: Pattern | None = None
-        for pattern in _fired(self._questions, words).values():
+        for pattern, _ in _fired(self._questions, words).values():
             if best is None or pattern.weight > best.weight:
                 best = pattern
         return best.kind if best else None  # pyright: ignore[reportReturnType]
@@ -151,10 +173,14 @@ def _shares(suggestion: Suggestion) -> Sequence[float]:
     return [sure if kind == suggestion.kind else rest for kind in KINDS]
 
 
-def _fired(index: PatternIndex, words: Sequence[Word]) -> dict[str, Pattern]:
-    found: dict[str, Pattern] = {}
+def _fired(index: PatternIndex, words: Sequence[Word]) -> dict[str, Cue]:
+    found: dict[str, Cue] = {}
+    begun: dict[str, int] = {}
     for at, word in enumerate(words):
         if word.covered:
+            continue
+        begun[word.text] = begun.get(word.text, 0) + 1
+        if begun[word.text] > _MOST:
             continue
         text, tags = ("", _NO_TAGS) if at + 1 == len(words) else (words[at + 1].text, words[at + 1].tags)
         for pattern in index.starting(word):
@@ -164,17 +190,8 @@ def _fired(index: PatternIndex, words: Sequence[Word]) -> dict[str, Pattern]:
             if pattern.name not in found:
                 end = matches(pattern, words, at)
                 if end > 0 and not (pattern.negatable and negated(words, at, end)):
-                    found[pattern.name] = pattern
+                    found[pattern.name] = Cue(pattern, " ".join(word.text for word in words[at:end]))
     return found
-
-
-def _named(speaking: Sequence[Pattern], kind: str, found: Mapping[str, int]) -> str:
-    """The name of what spoke for the kind: its loudest cue, else the mood or tense of the sentence."""
-    if kind == "semantic":
-        return ""
-    if speaking:
-        return speaking[0].name
-    return f"{kind}: " + ", ".join(sorted(found)) if found else ""
 
 
 @lru_cache(maxsize=1)
