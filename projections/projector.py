@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ..domain.events import Fact
@@ -53,6 +55,20 @@ class View(Protocol):
     def close(self) -> None:
         """Let go of files; what was not flushed is folded again from the log next time."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ViewKind:
+    """How to open one view in a directory, and which files there are its own; adding a view is adding one of these.
+
+    `version` changes with anything that makes the same facts come to other rows. `open` makes what is missing, and
+    raises Damaged when what is there cannot be read; the files are then set aside and the view is grown anew.
+    """
+
+    name: str
+    version: str
+    files: tuple[str, ...]
+    open: Callable[[Path], View]
 
 
 class Projector:

@@ -16,7 +16,7 @@ from ..domain.events import ContentErased, Fact
 from .columns import canonical, declared
 from .feedback import Feedback
 from .procedures import ProcedureRow, Procedures
-from .projector import Damaged, Positioned
+from .projector import Damaged, Positioned, ViewKind
 from .relations import Relation
 from .retrievals import Exposures, Retrievals
 from .salience import Salience, Strength
@@ -38,6 +38,11 @@ def relations(policy: FoldPolicy) -> list[Relation]:
         Salience(policy),
         Procedures(),
     ]
+
+
+def tables_kind(policy: FoldPolicy) -> ViewKind:
+    """The tables as one view of a generation."""
+    return ViewKind("tables", schema_version(), (FILE, f"{FILE}.wal"), lambda home: Tables(home / FILE, policy))
 
 
 def schema_version() -> str:

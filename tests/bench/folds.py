@@ -33,111 +33,121 @@ from slw.projections.projector import Positioned
 from slw.projections.tables import Tables
 
 MIX = json.loads((Path(__file__).parent / "mix.json").read_text())
+ACTOR = Actor(kind="client", name="bench", version="1")
 PARTS = {"words": 0.53, "neighbours": 0.31, "vector": 0.42}
 
 
-def facts(sessions: int, seed: int = 1) -> list[Positioned]:
-    """The facts of so many sessions of the mix, over ten scopes; every recall and activate shows five targets."""
-    chance = random.Random(seed)
-    at = datetime(2025, 1, 1, tzinfo=UTC)
-    actor = Actor(kind="client", name="bench", version="1")
-    page: list[Positioned] = []
-    memories: list[str] = []
-    procedures: list[str] = []
+class Story:
+    """Sessions of the mix over ten scopes; every recall and activate shows five memories and a procedure."""
 
-    def add(cls: type[Fact], stream: str, version: int, **members: object) -> None:
-        fact = cls(originator_id=stream, originator_version=version, recorded_at=at, actor=actor, **members)
-        page.append(Positioned(len(page) + 1, fact))
+    def __init__(self, seed: int = 1) -> None:
+        self.chance = random.Random(seed)
+        self.at = datetime(2025, 1, 1, tzinfo=UTC)
+        self.page: list[Positioned] = []
+        self.memories: list[str] = []
+        self.procedures: list[str] = []
+        self.shown: list[tuple[str, list[str], list[str]]] = []
+        self.session = ""
+        self.version = 0
 
-    for n in range(sessions):
-        session, scope, version = f"sess_{n:026d}", f"project:p{n % 10}", 0
-        shown: list[tuple[str, list[str], list[str]]] = []
-
-        def recall(verb: str) -> None:
-            nonlocal version
-            version += 1
-            found = chance.sample(memories[-500:], min(5, len(memories)))
-            methods = procedures[-1:]
-            retrieval = f"ret_{session[5:]}{version}"
-            shown.append((retrieval, found, methods))
-            add(
-                RetrievalRecorded,
-                session,
-                version,
-                retrieval_id=retrieval,
-                verb=verb,
-                cue="how is the cache of the build flushed before a release",
-                page_size=5,
-                as_of=at,
-                read_position=len(page),
-                policy="p",
-                memories=tuple(
-                    Exposure(target_id=m, rank=r, score=1 / r, parts=PARTS) for r, m in enumerate(found, 1)
-                ),
-                procedures=tuple(Exposure(target_id=p, rank=1, score=0.5) for p in methods),
-                candidates=tuple(memories[-40:]),
-            )
-
-        at += timedelta(minutes=3)
-        version += 1
-        add(
-            TaskActivated,
-            session,
-            version,
-            task="release the second version of the parser",
-            initial_goal="a release that builds",
-            scope=scope,
-            continuity_id=f"cont_{n}",
+    def add(self, cls: type[Fact], *, stream: str = "", **members: object) -> None:
+        self.version += not stream
+        fact = cls(
+            originator_id=stream or self.session,
+            originator_version=1 if stream else self.version,
+            recorded_at=self.at,
+            actor=ACTOR,
+            **members,
         )
-        recall("activate")
-        for _ in range(MIX["remember"]):
-            memory = f"mem_{len(memories):026d}"
-            memories.append(memory)
-            add(
-                ClaimRemembered,
-                memory,
-                1,
-                session_id=session,
-                scope=scope,
-                content=f"claim {memory}: the build of the parser waits for two reviewers and a feature flag",
-                type="fact",
-            )
-        for _ in range(MIX["recall"]):
-            recall("recall")
-        for retrieval, found, methods in shown[: MIX["feedback"]]:
-            if not found:
-                continue
-            version += 1
-            add(
-                FeedbackGiven,
-                session,
-                version,
-                retrieval_id=retrieval,
-                memories=tuple(
-                    MemoryVerdict(memory_id=m, assessment=chance.choice(("used", "irrelevant", "not_used")))
-                    for m in found
-                ),
-                procedures=tuple(
-                    ProcedureVerdict(procedure_id=p, use="used", effect="helped", contribution="saved an hour")
-                    for p in methods
-                ),
-                coverage="complete",
-            )
-        version += 1
-        add(
+        self.page.append(Positioned(len(self.page) + 1, fact))
+
+    def recall(self, verb: str) -> None:
+        found = self.chance.sample(self.memories[-500:], min(5, len(self.memories)))
+        methods = self.procedures[-1:]
+        retrieval = f"ret_{self.session[5:]}{self.version}"
+        self.shown.append((retrieval, found, methods))
+        self.add(
+            RetrievalRecorded,
+            retrieval_id=retrieval,
+            verb=verb,
+            cue="how is the cache of the build flushed before a release",
+            page_size=5,
+            as_of=self.at,
+            read_position=len(self.page),
+            policy="p",
+            memories=tuple(Exposure(target_id=m, rank=r, score=1 / r, parts=PARTS) for r, m in enumerate(found, 1)),
+            procedures=tuple(Exposure(target_id=p, rank=1, score=0.5) for p in methods),
+            candidates=tuple(self.memories[-40:]),
+        )
+
+    def remember(self, scope: str) -> None:
+        memory = f"mem_{len(self.memories):026d}"
+        self.memories.append(memory)
+        self.add(
+            ClaimRemembered,
+            stream=memory,
+            session_id=self.session,
+            scope=scope,
+            content=f"claim {memory}: the build of the parser waits for two reviewers and a feature flag",
+            type="fact",
+        )
+
+    def judge(self, retrieval: str, found: list[str], methods: list[str]) -> None:
+        words = ("used", "irrelevant", "not_used")
+        self.add(
+            FeedbackGiven,
+            retrieval_id=retrieval,
+            memories=tuple(MemoryVerdict(memory_id=m, assessment=self.chance.choice(words)) for m in found),
+            procedures=tuple(
+                ProcedureVerdict(procedure_id=p, use="used", effect="helped", contribution="saved an hour")
+                for p in methods
+            ),
+            coverage="complete",
+        )
+
+    def commit(self, scope: str) -> None:
+        procedure = f"proc_{self.session}"
+        self.add(
             TaskCommitted,
-            session,
-            version,
             scope=scope,
             final_goal="a release that builds",
             outcome="success",
             outcome_summary="released",
             verification=Verification(status="verified", summary="all tests pass"),
-            procedure_id=f"proc_{session}",
+            procedure_id=procedure,
             procedure=Procedure(summary="release", steps=("freeze", "build", "tag"), caveats=("not on Fridays",)),
         )
-        procedures.append(f"proc_{session}")
-    return page
+        self.procedures.append(procedure)
+
+    def tell(self, number: int) -> None:
+        """One session."""
+        self.session, self.version, self.shown = f"sess_{number:026d}", 0, []
+        self.at += timedelta(minutes=3)
+        scope = f"project:p{number % 10}"
+        self.add(
+            TaskActivated,
+            task="release the second version of the parser",
+            initial_goal="a release that builds",
+            scope=scope,
+            continuity_id=f"cont_{number}",
+        )
+        self.recall("activate")
+        for _ in range(MIX["remember"]):
+            self.remember(scope)
+        for _ in range(MIX["recall"]):
+            self.recall("recall")
+        for retrieval, found, methods in self.shown[: MIX["feedback"]]:
+            if found:
+                self.judge(retrieval, found, methods)
+        self.commit(scope)
+
+
+def facts(sessions: int, seed: int = 1) -> list[Positioned]:
+    """The facts of so many sessions."""
+    story = Story(seed)
+    for number in range(sessions):
+        story.tell(number)
+    return story.page
 
 
 def measured(page: list[Positioned], flush_every: int) -> tuple[float, float, float]:
