@@ -45,7 +45,7 @@ def serve_command(context: click.Context, terminal: Terminal, *, foreground: boo
 
 def stay(home: Path) -> None:
     """Become the owner in this terminal; it says so itself, and why when it cannot."""
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "slw.adapters.owner", "--home", str(home)])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "slw.adapters.owner", "--foreground", "--home", str(home)])  # noqa: S606
 
 
 def served(terminal: Terminal, data: Data) -> None:

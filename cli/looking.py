@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import click
 
+from ..domain.vocabulary import MEMORY_STATES
 from .asking import ask
-from .options import kind_option, limit_option, scope_option, scope_or_default, sent, shared
-from .places import default_scope
+from .options import (
+    every_scope_option,
+    kind_option,
+    limit_option,
+    scope_option,
+    scope_or_default,
+    scope_or_every,
+    sent,
+    shared,
+)
 from .shown import memories, warnings
 from .terminal import Data, Terminal
 
 
 @click.command("list")
 @scope_option
+@every_scope_option
 @kind_option
+@click.option("--state", type=click.Choice(MEMORY_STATES), help="Only those; by default what is live.")
 @limit_option
 @shared
-def list_command(terminal: Terminal, scope: str | None, kind: str | None, limit: int | None) -> None:
-    """List memories, newest first."""
-    body = sent(scope=scope_or_default(scope), kind=kind, limit=limit)
+def list_command(
+    terminal: Terminal, scope: str | None, kind: str | None, state: str | None, limit: int | None, *, every_scope: bool
+) -> None:
+    """List memories, newest first.
+
+    Of the current project; outside a repository, of every scope.
+    """
+    body = sent(scope=scope_or_every(scope, every=every_scope), kind=kind, state=state, limit=limit)
     terminal.answer(ask(terminal, "list", body), found)
 
 
@@ -64,15 +80,18 @@ def why_command(terminal: Terminal, id_: str, memory_id: str | None) -> None:
 
 @click.command("sessions")
 @scope_option
+@every_scope_option
 @click.option("--state", type=click.Choice(["open", "committed", "expired"]), help="Only those.")
 @limit_option
 @shared
-def sessions_command(terminal: Terminal, scope: str | None, state: str | None, limit: int | None) -> None:
+def sessions_command(
+    terminal: Terminal, scope: str | None, state: str | None, limit: int | None, *, every_scope: bool
+) -> None:
     """List task sessions, newest first.
 
     Of the current project; outside a repository, of every scope.
     """
-    body = sent(scope=scope or default_scope(), state=state, limit=limit)
+    body = sent(scope=scope_or_every(scope, every=every_scope), state=state, limit=limit)
     terminal.answer(ask(terminal, "sessions", body), told_sessions)
 
 

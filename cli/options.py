@@ -39,6 +39,11 @@ def scope_option(function: Function) -> Function:
     )(function)
 
 
+def every_scope_option(function: Function) -> Function:
+    """`--all`: look across scopes, as only a person may."""
+    return click.option("--all", "every_scope", is_flag=True, help="Of every scope.")(function)
+
+
 def session_option(function: Function) -> Function:
     """`--session`, or SLW_SESSION."""
     return click.option(
@@ -69,6 +74,13 @@ def scope_or_default(given: str | None) -> str:
     if not scope:
         raise click.UsageError("this directory is in no git repository, so name a scope: --scope project:NAME")
     return scope
+
+
+def scope_or_every(given: str | None, *, every: bool) -> str:
+    """The scope to list: the named one, else the current project's; empty for every scope."""
+    if given and every:
+        raise click.UsageError("give --scope or --all, not both")
+    return "" if every else given or default_scope()
 
 
 def sent(**members: Any) -> dict[str, Any]:

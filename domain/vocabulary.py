@@ -125,6 +125,7 @@ Pathway = Literal["direct", "associated"]
 Stage = Literal["scoped", "portable", "contextual", "global"]
 STAGES: Final[tuple[str, ...]] = get_args(Stage)
 MemoryState = Literal["active", "needs_review", "stale", "suppressed"]
+MEMORY_STATES: Final[tuple[str, ...]] = get_args(MemoryState)
 
 ActorKind = Literal["client", "person", "system"]
 BackfillMode = Literal["untyped", "refresh"]

@@ -35,7 +35,7 @@ def test_an_unknown_command_and_an_unknown_option_are_usage_errors(slw):
 
 
 def test_outside_a_repository_a_scope_must_be_named(slw):
-    done = slw("list")
+    done = slw("search", "x")
     assert done.returncode == 2
     assert "--scope project:NAME" in done.stderr
 
