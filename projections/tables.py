@@ -15,10 +15,12 @@ from ..domain.errors import Unavailable
 from ..domain.events import ContentErased, Fact
 from .columns import canonical, declared
 from .feedback import Feedback
+from .kinds import Kinds
 from .procedures import ProcedureRow, Procedures
 from .projector import Damaged, Positioned, ViewKind
 from .relations import Relation
 from .retrievals import Exposures, Retrievals
+from .runs import RunRow, Runs
 from .salience import Salience, Strength
 from .schemas import Schema, Schemas
 from .sessions import SessionRow, Sessions
@@ -37,6 +39,8 @@ def relations(policy: FoldPolicy) -> list[Relation]:
         Schemas(),
         Salience(policy),
         Procedures(),
+        Kinds(),
+        Runs(),
     ]
 
 
@@ -103,6 +107,11 @@ class Tables:
     def procedures(self) -> dict[str, ProcedureRow]:
         """Every procedure by id, in log order."""
         return self._relation(Procedures).rows
+
+    @property
+    def runs(self) -> dict[str, RunRow]:
+        """Every run that types memories by id, in log order."""
+        return self._relation(Runs).rows
 
     def open_sessions(self) -> list[SessionRow]:
         """The sessions that are open, oldest first."""
