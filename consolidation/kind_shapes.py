@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from .kind_words import Word
 
 MARKS = {";": "semicolon", ":": "colon", ",": "comma", ".": "stop"}
+BREAKS = frozenset({",", ";", ".", ":", "and", "but", "while", "whereas"})
+_STANCE = frozenset({"negverb", "was", "only", "have"})
+_SEQUEL = frozenset({"further command", "command in a later clause", "code"})
 OPENERS = frozenset({",", ";", ":", "then", "and", "."})
 
 
@@ -58,7 +61,26 @@ def shapes(words: Sequence[Word]) -> dict[str, int]:
             add("number")
         elif "good" in tags:
             add("judgement")
+    if found.get("command") == 1 and not found.keys() & _SEQUEL:
+        add("single command")
+    if _contrast(words):
+        add("contrast")
     return found
+
+
+def _contrast(words: Sequence[Word]) -> bool:
+    """Whether one clause denies, limits or dates what another clause states: the frame of most corrections."""
+    clauses: list[set[str]] = [set()]
+    for word in words:
+        if word.text in BREAKS:
+            clauses.append(set())
+        elif not word.covered:
+            clauses[-1] |= word.tags & _STANCE or ({"stated"} if "any" in word.tags else set[str]())
+    told = [clause for clause in clauses if clause]
+    for mark in ("negverb", "was", "only", "have"):
+        if any(mark in clause for clause in told) and any(mark not in clause for clause in told):
+            return True
+    return False
 
 
 def _opening(words: Sequence[Word], add: Callable[[str], None]) -> None:

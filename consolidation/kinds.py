@@ -15,9 +15,9 @@ from .kind_patterns import Pattern, PatternIndex, compile_pattern, matches, nega
 from .kind_shapes import shapes
 from .kind_words import LONGEST, Lexicon, Word, read_words
 
-# Below this a cue is no more than a leaning and is not named: of the named ones 93 in 100 were right when every
+# Below this a cue is no more than a leaning and is not named: of the surer guesses 91 in 100 were right when every
 # fifth of our own sentences was judged by weights fitted to the others (tests/bench/fit_kinds.py prints it).
-CUE_MIN: Final = 0.5
+CUE_MIN: Final = 0.6
 # A strong cue is one nobody reads in another way. It must also carry the text against all other cues.
 STRONG_MIN: Final = 0.7
 # Words and meaning are not quite independent witnesses: the product of both claims too much. With this power what
@@ -27,7 +27,8 @@ _TEMPER: Final = 0.75
 _MOST: Final = 16
 # With no cue at all, a shape must speak at least so clearly; less is a plain statement.
 _LEANING: Final = 0.3
-_SILENT: Final = (0.0,) * len(KINDS)
+# One clause against another is the frame of a correction: enough of a cue for a model to be heard.
+_CONTRAST: Final = frozenset({"correction"})
 _NO_TAGS: Final[frozenset[str]] = frozenset()
 _ORDER: Final[Mapping[str, int]] = {kind: at for at, kind in enumerate(KINDS)}
 
@@ -96,22 +97,15 @@ class Rules:
         return Suggestion(
             kind=kind,  # pyright: ignore[reportArgumentType]
             confidence=round(confidence, 4),
-            cue=self._named(kind, cues, found) if best and confidence >= CUE_MIN else "",
+            cue=_loudest(kind, cues) if best and confidence >= CUE_MIN else "",
             strong={cue.pattern.kind for cue in cues.values() if cue.pattern.strong} == {kind}
             and confidence >= STRONG_MIN
             and len(text) <= LONGEST,
             recipe=self.recipe,
             shares=tuple(round(share, 6) for share in shares),
-            cued=frozenset(cue.pattern.kind for cue in cues.values()),
+            cued=frozenset(cue.pattern.kind for cue in cues.values())
+            | (_CONTRAST if "contrast" in found else frozenset[str]()),
         )
-
-    def _named(self, kind: str, cues: Mapping[str, Cue], found: Mapping[str, int]) -> str:
-        """The words of the loudest cue for the kind; with none, the shape that speaks loudest, in brackets."""
-        speaking = [cue for cue in cues.values() if cue.pattern.kind == kind]
-        if speaking:
-            return min(speaking, key=lambda cue: (-cue.pattern.weight, cue.pattern.name)).words
-        shape = max(sorted(found), key=lambda name: self._shapes.get(name, _SILENT)[_ORDER[kind]], default="")
-        return f"({shape})"
 
     def question_kind(self, query: str) -> Kind | None:
         """The kind a question asks for ("what did we decide"); None for every other query."""
@@ -192,6 +186,12 @@ def _fired(index: PatternIndex, words: Sequence[Word]) -> dict[str, Cue]:
                 if end > 0 and not (pattern.negatable and negated(words, at, end)):
                     found[pattern.name] = Cue(pattern, " ".join(word.text for word in words[at:end]))
     return found
+
+
+def _loudest(kind: str, cues: Mapping[str, Cue]) -> str:
+    """The words of the loudest cue for a kind; "" when only the shape of the sentence spoke for it."""
+    speaking = [cue for cue in cues.values() if cue.pattern.kind == kind]
+    return min(speaking, key=lambda cue: (-cue.pattern.weight, cue.pattern.name)).words if speaking else ""
 
 
 @lru_cache(maxsize=1)

@@ -13,9 +13,13 @@ from slw.consolidation.kind_model import KindModel, exemplars
 from slw.consolidation.kinds import combine, suggest
 from slw.domain.vocabulary import KINDS
 
-HELD_OUT = [
-    json.loads(line) for line in (Path(__file__).parent / "kinds_heldout.jsonl").read_text("utf-8").splitlines()
-]
+
+def rows(name):
+    return [json.loads(line) for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()]
+
+
+HELD_OUT = rows("kinds_heldout.jsonl")
+HARD = rows("kinds_hard.jsonl")  # few cue words; written after all cues, and nothing was changed to suit it
 
 
 def clusters(each=10, dim=16, noise=0.3):
@@ -39,7 +43,7 @@ def test_exemplars_cover_all_kinds_evenly_and_none_is_a_held_out_sentence():
     assert max(counts.values()) <= 1.2 * min(counts.values())
     texts = [text for text, _ in known]
     assert len(set(texts)) == len(texts)
-    assert not set(texts) & {row["text"] for row in HELD_OUT}
+    assert not set(texts) & {row["text"] for row in HELD_OUT + HARD}
 
 
 def test_a_vector_near_the_exemplars_of_a_kind_is_of_that_kind():
@@ -93,17 +97,28 @@ def test_too_few_exemplars_are_refused(count):
         KindModel(vectors[:count], labels[:count])
 
 
-def test_rules_and_embedding_together_tell_held_out_sentences_better_than_either():
-    embedder = Embedder()
+@pytest.fixture(scope="module")
+def embed():
+    return Embedder().embed
+
+
+@pytest.fixture(scope="module")
+def model(embed):
     known = exemplars()
-    model = KindModel(embedder.embed([text for text, _ in known]), [kind for _, kind in known])
-    rules = [suggest(row["text"]) for row in HELD_OUT]
-    guesses = model.suggest_many(embedder.embed([row["text"] for row in HELD_OUT]))
+    return KindModel(embed([text for text, _ in known]), [kind for _, kind in known])
+
+
+@pytest.mark.parametrize(
+    ("sentences", "by_model", "by_both"), [(HELD_OUT, 0.62, 0.82), (HARD, 0.50, 0.62)], ids=["held out", "hard"]
+)
+def test_rules_and_embedding_together_tell_new_sentences_better_than_either(model, embed, sentences, by_model, by_both):
+    rules = [suggest(row["text"]) for row in sentences]
+    guesses = model.suggest_many(embed([row["text"] for row in sentences]))
     both = [combine(rule, guess) for rule, guess in zip(rules, guesses, strict=True)]
 
     def right(told):
-        return sum(guess.kind == row["kind"] for guess, row in zip(told, HELD_OUT, strict=True)) / len(HELD_OUT)
+        return sum(guess.kind == row["kind"] for guess, row in zip(told, sentences, strict=True)) / len(sentences)
 
-    assert right(guesses) >= 0.60
-    assert right(both) >= 0.82
-    assert right(both) >= max(right(guesses), right(rules)) - 0.01
+    assert right(guesses) >= by_model
+    assert right(both) >= by_both
+    assert right(both) >= max(right(guesses), right(rules))
