@@ -32,7 +32,7 @@ REPORT = "slw-owner:"  # what the line begins with in which a starting owner say
 MARKS = ("log.db", "owner.lock", "slw.log", "settings.json", "kinds.json", "CURRENT")
 
 
-class Unreachable(Exception):  # noqa: N818 - named after what happened
+class Unreachable(Exception):
     """Nobody can answer for this home; `envelope` is the failure as every surface shows it."""
 
     def __init__(self, message: str, hint: str, *, retryable: bool = True) -> None:
@@ -180,7 +180,7 @@ def start_owner(home: Path, lease: int) -> None:
     """Start a detached owner under this lease, and wait until it says that it listens or why it cannot."""
     import subprocess  # noqa: PLC0415 - most proxies find an owner and never need it
 
-    started = subprocess.Popen(
+    started = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-P", "-m", "slw.adapters.owner", "--home", str(home), "--lease", str(lease)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

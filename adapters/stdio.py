@@ -60,7 +60,7 @@ An error says what was wrong, and its hint says the next call. Send again what i
 
 def handshake(message: dict[str, Any]) -> dict[str, Any]:
     """The answer to `initialize`, without the owner: some clients wait for it only 1.5 s."""
-    asked = (message.get("params") or {}).get("protocolVersion")
+    asked = members(message, "params").get("protocolVersion")
     return {
         "protocolVersion": asked if asked in HANDSHAKES else HANDSHAKES[-1],
         "capabilities": {"tools": {"listChanged": False}},
@@ -112,7 +112,7 @@ class Proxy:
         elif "id" not in message or "method" not in message:
             return  # a notification, or an answer to something we never ask: a stateless server needs neither
         elif message["method"] == "initialize":
-            self.client = client_name((message.get("params") or {}).get("clientInfo"))
+            self.client = client_name(members(message, "params").get("clientInfo"))
             answer = handshake(message)
             self.protocol = answer["protocolVersion"]
             self.say({"jsonrpc": "2.0", "id": message["id"], "result": answer})
@@ -134,7 +134,7 @@ class Proxy:
             _, body = exchange(self.home, "POST", f"/mcp?tools={self.tools}", line, self.headers(message, request_id))
             answer = json.loads(body)
             if not (isinstance(answer, dict) and ("result" in answer or "error" in answer)):
-                raise ValueError  # noqa: TRY004 - an answer of another shape is as good as none
+                raise ValueError
         except Unreachable as gone:
             self.say(refusal(message, gone.envelope))
         except ValueError:
@@ -146,8 +146,8 @@ class Proxy:
 
     def headers(self, message: dict[str, Any], request_id: str) -> dict[str, str]:
         """What the SDK's HTTP transport wants beside the body, and what a stateless server cannot know otherwise."""
-        params = message.get("params") if isinstance(message.get("params"), dict) else {}
-        meta = params.get("_meta") if isinstance(params.get("_meta"), dict) else {}
+        params = members(message, "params")
+        meta = members(params, "_meta")
         modern = meta.get(PROTOCOL_META)
         headers = {
             "Host": "localhost:8000",
@@ -208,6 +208,12 @@ def refusal(message: dict[str, Any], envelope: dict[str, Any]) -> dict[str, Any]
 def failure(request_id: Any, code: int, said: str, data: Any = None) -> dict[str, Any]:
     error = {"code": code, "message": said}
     return {"jsonrpc": "2.0", "id": request_id, "error": error if data is None else {**error, "data": data}}
+
+
+def members(message: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object inside a message; empty when it is missing or something else."""
+    found = message.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def client_name(info: Any) -> str:

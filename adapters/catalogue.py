@@ -1,0 +1,15 @@
+"""Everything that can be asked: a new operation is one function, and one entry in a tuple that is named here."""
+
+from __future__ import annotations
+
+from .operations import Operation
+from .people import PEOPLE
+from .verbs import VERBS
+
+OPERATIONS: tuple[Operation, ...] = (*VERBS, *PEOPLE)
+_BY_NAME = {operation.name: operation for operation in OPERATIONS}
+
+
+def named(name: str) -> Operation:
+    """The operation of that name; KeyError when there is none."""
+    return _BY_NAME[name]

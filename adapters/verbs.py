@@ -1,0 +1,411 @@
+"""The five verbs: activate, remember, recall, feedback, commit, from a checked command to a worded answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ..domain.errors import InvalidInput, SlwError
+from ..domain.events import Exposure, MemoryVerdict, Procedure, ProcedureVerdict, Verification
+from ..domain.kinds import kind_fields
+from ..domain.memory import Claim
+from ..domain.results import Activated, Committed, Exposed, FeedbackTaken, Remembered
+from ..domain.session import Cursor, Ending, Shown
+from ..domain.vocabulary import MAX_FROZEN, Verb
+from .commands import Activate, ClaimTold, Commit, Feedback, ProcedureTold, Recall, Remember, parse
+from .operations import Answer, Asked, Operation, settled
+from .phrasing import COLD_START, NOTICE, told
+from .showing import Line, evidence, memory_views, procedure_views, warned
+from .signatures import ACTIVATE, COMMIT, FEEDBACK, RECALL, REMEMBER
+
+if TYPE_CHECKING:
+    from ..projections.recall import Found, Hit
+    from .store import Store
+
+# A page brings few procedures: each is long, and each wants feedback before commit.
+PROCEDURES_SHOWN = 3
+EMPTY_STANDING: Mapping[str, Any] = {"rules": [], "decisions": [], "omitted": {"count": 0, "memory_ids": []}}
+
+
+# ---------------------------------------------------------------- activate
+
+
+def activate(store: Store, command: Activate, asked: Asked) -> Answer:
+    """Open a task: what is remembered for it, and a session to go on in."""
+    if command.continuity_id:
+        store.memories.require_continuity(command.continuity_id, command.scope)
+    store.catch_up()
+    cold = not store.remembers(command.scope)
+    cue, as_of = activation_cue(command), store.now()
+    found = store.recall.search(cue, asked.vector, command.scope, as_of=as_of, limit=MAX_FROZEN, verb="activate")
+    shown = as_shown(store, found, "activate", cue, as_of, command.page_size, asked)
+    twin = store.twin_of(command.scope) if cold else ""
+
+    memories = memory_views(store, lines_of(found.memories[: command.page_size]))
+    procedures = procedure_views(store, found.procedures[:PROCEDURES_SHOWN], whole=False)
+
+    def build(done: Activated) -> Answer:
+        answer: Answer = {
+            "session_id": done.session_id,
+            "retrieval_id": done.retrieval_id,
+            "memory_state": "cold_start" if cold else "available",
+            "standing": dict(EMPTY_STANDING),
+            "memories": memories,
+            "procedures": procedures,
+            "warnings": warned(shown.warnings, twin),
+            "continuity_id": done.continuity_id,
+            "continuity_state": "continued" if done.continued else "started",
+            **more(found, done.retrieval_id, command.page_size),
+        }
+        return {**answer, "guidance": COLD_START} if cold else {**answer, "notice": NOTICE}
+
+    return build(
+        store.memories.activate(
+            task=command.task,
+            initial_goal=command.initial_goal,
+            scope=command.scope,
+            continuity_id=command.continuity_id or "",
+            shown=shown,
+            call=asked.call,
+            phrase=settled(build),
+        )
+    )
+
+
+def activation_cue(command: Activate) -> str:
+    """What is looked for when a task begins."""
+    if command.initial_goal.casefold() in command.task.casefold():
+        return command.task
+    return f"{command.task}\n{command.initial_goal}"
+
+
+def as_shown(
+    store: Store, found: Found, verb: Verb, cue: str, as_of: datetime, page_size: int, asked: Asked, **rest: Any
+) -> Shown:
+    """What a search found, as the log keeps it."""
+    return Shown(
+        verb=verb,
+        cue=cue,
+        page_size=page_size,
+        as_of=as_of,
+        read_position=found.position,
+        policy=store.policy.digest,
+        memories=exposures(found.memories[:page_size]),
+        procedures=exposures(found.procedures[:PROCEDURES_SHOWN]),
+        candidates=tuple(hit.target_id for hit in found.memories[:MAX_FROZEN]),
+        hidden_by_kind=found.hidden_by_kind,
+        warnings=tuple(dict.fromkeys((*asked.warnings, *found.warnings))),
+        **rest,
+    )
+
+
+def lines_of(hits: Sequence[Hit]) -> list[Line]:
+    return [Line.of(hit) for hit in hits]
+
+
+def exposures(hits: Sequence[Hit | Line], first_rank: int = 1) -> tuple[Exposure, ...]:
+    return tuple(
+        Exposure(target_id=hit.target_id, rank=rank, pathway=hit.pathway, score=hit.score, parts=hit.parts)
+        for rank, hit in enumerate(hits, first_rank)
+    )
+
+
+def more(found: Found, retrieval_id: str, shown: int) -> Answer:
+    """Whether there is a further page, and where it begins."""
+    available = len(found.memories) > shown
+    answer: Answer = {"relevant_total": found.relevant_total, "more_available": available}
+    return {**answer, "continue_from": Cursor(retrieval_id, shown).token()} if available else answer
+
+
+# ---------------------------------------------------------------- remember
+
+
+def remember(store: Store, command: Remember, asked: Asked) -> Answer:
+    """Store one claim, or a batch whose entries stand or fall each for itself."""
+    session_id = the_session(command.session_id, asked)
+    if command.memories is None:
+        claims = {0: claim_of(command)}
+        refused: dict[int, SlwError] = {}
+    else:
+        claims, refused = checked_entries(command.memories)
+
+    def build(outcomes: list[Remembered | SlwError]) -> Answer:
+        became = {**refused, **dict(zip(claims, outcomes, strict=True))}
+        if command.memories is None:
+            return remembered(outcome_or_raise(became[0]))
+        entries = [batch_entry(index, became[index]) for index in sorted(became)]
+        return {"results": entries, "stored": sum(entry["ok"] for entry in entries), "count": len(entries)}
+
+    outcomes = store.memories.remember(
+        session_id=session_id,
+        scope=command.scope,
+        claims=list(claims.values()),
+        call=asked.call,
+        phrase=settled(build),
+    )
+    positions = [outcome.position for outcome in outcomes if isinstance(outcome, Remembered)]
+    if positions:
+        store.meaning.told(session_id, max(positions))
+    return build(outcomes)
+
+
+def the_session(session_id: str | None, asked: Asked) -> str:
+    """The session named; only a person may do without one."""
+    if session_id is None and not asked.by_person:
+        raise InvalidInput.at("session_id", "is required", "send the session_id that slowave_activate answered")
+    return session_id or ""
+
+
+def checked_entries(entries: Sequence[Any]) -> tuple[dict[int, Claim], dict[int, SlwError]]:
+    """The entries of a batch that are well formed, and what is wrong with the others, by index."""
+    claims: dict[int, Claim] = {}
+    refused: dict[int, SlwError] = {}
+    for index, entry in enumerate(entries):
+        try:
+            claims[index] = claim_of(parse(ClaimTold, entry, f"memories[{index}]"))
+        except InvalidInput as wrong:
+            refused[index] = wrong
+    return claims, refused
+
+
+def claim_of(told: Remember | ClaimTold) -> Claim:
+    return Claim(
+        content=told.content or "",
+        type=told.type or "fact",
+        kind=told.kind,
+        occurred_at=told.occurred_at,
+        replaces=told.replaces or "",
+    )
+
+
+def outcome_or_raise(outcome: Remembered | SlwError) -> Remembered:
+    if isinstance(outcome, SlwError):
+        raise outcome
+    return outcome
+
+
+def batch_entry(index: int, outcome: Remembered | SlwError) -> Answer:
+    """What became of one entry, in the envelope's form."""
+    if isinstance(outcome, SlwError):
+        return {"index": index, **outcome.envelope()}
+    return {"index": index, "ok": True, "data": remembered(outcome)}
+
+
+def remembered(done: Remembered) -> Answer:
+    """One claim as it stands in the log now."""
+    answer: Answer = {
+        "memory_id": done.memory_id,
+        "disposition": done.disposition,
+        "type": done.type,
+        **kind_fields(done.kind),
+        "recorded_at": told(done.recorded_at),
+        "position": done.position,
+    }
+    if done.occurred_at is not None:
+        answer["occurred_at"] = told(done.occurred_at)
+    if done.replaced:
+        answer["replaced"] = done.replaced
+    if done.kind_conflict:
+        kept, requested = done.kind_conflict
+        answer["kind_conflict"] = {"kept": kept, "requested": requested}
+    if done.suppressed:
+        answer["warnings"] = warned(("suppressed",))
+    return answer
+
+
+# ---------------------------------------------------------------- recall
+
+
+def recall(store: Store, command: Recall, asked: Asked) -> Answer:
+    """Look something up, or show the next page of what was found."""
+    session_id = the_session(command.session_id, asked)
+    if session_id:
+        session = store.memories.session(session_id)
+        session.require_scope(command.scope)
+        session.require_open("recall")
+    store.catch_up()
+    if command.continue_from is not None:
+        return next_page(store, command, session_id, asked)
+    cue, as_of = command.query or "", store.now()
+    found = store.recall.search(
+        cue, asked.vector, command.scope, as_of=as_of, kind=command.kind, limit=MAX_FROZEN, verb="recall"
+    )
+    shown = as_shown(store, found, "recall", cue, as_of, command.page_size, asked, kind=command.kind)
+
+    lines = lines_of(found.memories[: command.page_size])
+    answer: Answer = {
+        "memories": memory_views(store, lines),
+        "procedures": procedure_views(store, found.procedures[:PROCEDURES_SHOWN], whole=True),
+        "evidence": evidence(store, lines, command.evidence or "references"),
+        "hidden_by_kind": found.hidden_by_kind,
+        "warnings": warned(shown.warnings),
+        "notice": NOTICE,
+    }
+
+    def build(done: Exposed | None) -> Answer:
+        if done is None:
+            available = len(found.memories) > command.page_size
+            return {**answer, "relevant_total": found.relevant_total, "more_available": available}
+        return {"retrieval_id": done.retrieval_id, **answer, **more(found, done.retrieval_id, command.page_size)}
+
+    if not session_id:
+        return build(None)
+    return build(store.memories.expose(session_id=session_id, shown=shown, call=asked.call, phrase=settled(build)))
+
+
+def next_page(store: Store, command: Recall, session_id: str, asked: Asked) -> Answer:
+    """Go on through the frozen candidates, past those that are no longer live."""
+    if not session_id:
+        raise InvalidInput.at("session_id", "is required", "a cursor belongs to the session that got it")
+    cursor = Cursor.parse(command.continue_from or "")
+    frozen = store.memories.session(session_id).source_of(cursor).candidates
+    ids: list[str] = []
+    offset = cursor.offset
+    while offset < len(frozen) and len(ids) < command.page_size:
+        if store.live(frozen[offset]):
+            ids.append(frozen[offset])
+        offset += 1
+    left = any(store.live(memory_id) for memory_id in frozen[offset:])
+    lines = [Line(memory_id, why=f"of the {len(frozen)} found for the first page") for memory_id in ids]
+    answer: Answer = {
+        "memories": memory_views(store, lines),
+        "procedures": [],
+        "evidence": evidence(store, lines, command.evidence or "references"),
+        "hidden_by_kind": 0,
+        "warnings": warned(asked.warnings),
+        "notice": NOTICE,
+        "relevant_total": len(frozen),
+        "more_available": left,
+    }
+    if left:
+        answer["continue_from"] = Cursor(cursor.retrieval_id, offset).token()
+
+    def build(done: Exposed) -> Answer:
+        return {"retrieval_id": done.retrieval_id, **answer}
+
+    return build(
+        store.memories.show_page(
+            session_id=session_id,
+            cursor=cursor,
+            next_offset=offset,
+            memories=exposures(lines, cursor.offset + 1),
+            call=asked.call,
+            phrase=settled(build),
+        )
+    )
+
+
+# ---------------------------------------------------------------- feedback
+
+
+def feedback(store: Store, command: Feedback, asked: Asked) -> Answer:
+    """Take verdicts on what a retrieval showed."""
+
+    def build(done: FeedbackTaken) -> Answer:
+        return {
+            "retrieval_id": done.retrieval_id,
+            "accepted": list(done.accepted),
+            "rejected": [
+                {"target_id": r.target_id, "reason": r.reason, "field": r.field, "hint": r.hint} for r in done.rejected
+            ],
+            "coverage": done.coverage,
+            "outstanding": {
+                "memory_ids": list(done.outstanding_memories),
+                "procedure_ids": list(done.outstanding_procedures),
+            },
+            "applied": [{"target_id": target, "change": change} for target, change in done.applied],
+            "position": done.position,
+        }
+
+    return build(
+        store.memories.feedback(
+            retrieval_id=command.retrieval_id,
+            memories=[
+                MemoryVerdict(
+                    memory_id=v.memory_id,
+                    assessment=v.assessment,
+                    stale_reason=v.stale_reason,
+                    reason=v.reason or "",
+                    replacement_memory_id=v.replacement_memory_id or "",
+                )
+                for v in command.on_memories
+            ],
+            procedures=[
+                ProcedureVerdict(
+                    procedure_id=v.procedure_id, use=v.use, effect=v.effect, contribution=v.contribution or ""
+                )
+                for v in command.on_procedures
+            ],
+            coverage=command.coverage,
+            call=asked.call,
+            phrase=settled(build),
+        )
+    )
+
+
+# ---------------------------------------------------------------- commit
+
+
+def commit(store: Store, command: Commit, asked: Asked) -> Answer:
+    """Close a task; what follows from it is folded after the answer."""
+    session = store.memories.session(command.session_id)
+    shown = any(r.memory_ids or r.procedure_ids for r in session.retrievals.values())
+
+    def build(done: Committed) -> Answer:
+        answer: Answer = {
+            "committed": True,
+            "session_id": done.session_id,
+            "outcome": done.outcome,
+            "feedback_status": "complete" if shown else "not_needed",
+            "position": done.position,
+        }
+        return {**answer, "procedure_id": done.procedure_id} if done.procedure_id else answer
+
+    told_verification = command.verification
+    return build(
+        store.memories.commit(
+            session_id=command.session_id,
+            ending=Ending(
+                final_goal=command.final_goal,
+                outcome=command.outcome,
+                outcome_summary=command.outcome_summary,
+                verification=Verification(
+                    status=told_verification.status,
+                    summary=told_verification.summary,
+                    evidence_refs=tuple(told_verification.evidence_refs),
+                ),
+                procedure=procedure_of(command.procedure),
+            ),
+            call=asked.call,
+            phrase=settled(build),
+        )
+    )
+
+
+def procedure_of(told_procedure: ProcedureTold | None) -> Procedure | None:
+    if told_procedure is None:
+        return None
+    return Procedure(
+        summary=told_procedure.summary,
+        steps=tuple(step.summary for step in told_procedure.steps),
+        caveats=tuple(told_procedure.caveats),
+        context=told_procedure.context,
+    )
+
+
+VERBS: tuple[Operation, ...] = (
+    Operation("activate", Activate, activate, "write", ACTIVATE, cue=activation_cue),
+    Operation("remember", Remember, remember, "write", REMEMBER, reads=False),
+    Operation(
+        "recall",
+        Recall,
+        recall,
+        "write",
+        RECALL,
+        cue=lambda command: command.query or "",
+        session=lambda command: command.session_id or "",
+    ),
+    Operation("feedback", Feedback, feedback, "write", FEEDBACK, reads=False),
+    Operation("commit", Commit, commit, "write", COMMIT, reads=False),
+)
