@@ -11,6 +11,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class Story:
         self.procedures: list[str] = []
         self.shown: list[tuple[str, list[str], list[str]]] = []
         self.session = ""
-        self.version = 0
+        self.version = self.position = 0
 
     def add(self, cls: type[Fact], *, stream: str = "", **members: object) -> None:
         self.version += not stream
@@ -59,7 +60,8 @@ class Story:
             actor=ACTOR,
             **members,
         )
-        self.page.append(Positioned(len(self.page) + 1, fact))
+        self.position += 1
+        self.page.append(Positioned(self.position, fact))
 
     def recall(self, verb: str) -> None:
         found = self.chance.sample(self.memories[-500:], min(5, len(self.memories)))
@@ -73,7 +75,7 @@ class Story:
             cue="how is the cache of the build flushed before a release",
             page_size=5,
             as_of=self.at,
-            read_position=len(self.page),
+            read_position=self.position,
             policy="p",
             memories=tuple(Exposure(target_id=m, rank=r, score=1 / r, parts=PARTS) for r, m in enumerate(found, 1)),
             procedures=tuple(Exposure(target_id=p, rank=1, score=0.5) for p in methods),
@@ -150,31 +152,53 @@ def facts(sessions: int, seed: int = 1) -> list[Positioned]:
     return story.page
 
 
-def measured(page: list[Positioned], flush_every: int) -> tuple[float, float, float]:
-    """CPU microseconds per fact: folding, writing; and seconds to open the result."""
+def pages(sessions: int, size: int) -> Iterator[list[Positioned]]:
+    """The same facts in pages, of which only one is in memory at a time."""
+    story = Story()
+    for number in range(sessions):
+        story.tell(number)
+        if len(story.page) >= size or number == sessions - 1:
+            yield story.page
+            story.page = []
+
+
+def resident() -> int:
+    """What the process holds now, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() // 2**20
+
+
+def measured(sessions: int, flush_every: int) -> str:
+    """CPU microseconds a fact for folding and for writing; seconds of CPU to open the result; MB held."""
     with tempfile.TemporaryDirectory() as home:
-        tables = Tables(Path(home) / "model.duckdb", FoldPolicy())
+        path = Path(home) / "model.duckdb"
+        tables = Tables(path, FoldPolicy())
         folding = writing = 0.0
-        for start in range(0, len(page), flush_every):
+        told = 0
+        for page in pages(sessions, flush_every):
             begun = time.process_time()
-            tables.apply(page[start : start + flush_every])
+            tables.apply(page)
             folded = time.process_time()
             tables.flush()
             folding += folded - begun
             writing += time.process_time() - folded
+            told += len(page)
+        rows = tables.query("select sum(estimated_size) as n from duckdb_tables()")[0]["n"]
+        memories = len(tables.schemas)
         tables.close()
-        begun = time.process_time()
-        Tables(Path(home) / "model.duckdb", FoldPolicy()).close()
-        opening = time.process_time() - begun
-    return folding / len(page) * 1e6, writing / len(page) * 1e6, opening
+        del tables
+        size = path.stat().st_size
+        before, begun = resident(), time.process_time()
+        opened = Tables(path, FoldPolicy())
+        opening, held = time.process_time() - begun, resident() - before
+        opened.close()
+    return (
+        f"flush every {flush_every}: {told} facts, {memories} memories, {rows} rows; "
+        f"fold {folding / told * 1e6:.1f} us/fact, write {writing / told * 1e6:.1f} us/fact "
+        f"({rows / (folding + writing):,.0f} rows/CPU-s), open {opening:.2f} s, "
+        f"{held} MB held more once opened, {size / memories:.0f} bytes of disk a memory"
+    )
 
 
 if __name__ == "__main__":
-    page = facts(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)
-    print(f"{len(page)} facts")
-    for flush_every in (500, 20_000):
-        folding, writing, opening = measured(page, flush_every)
-        print(
-            f"flush every {flush_every}: fold {folding:.1f} us/fact, write {writing:.1f} us/fact, open {opening:.2f} s"
-        )
-    print(f"peak RSS {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+    for every in (500, 20_000):
+        print(measured(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000, every))
