@@ -5,9 +5,11 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import SplitResult, urlsplit
@@ -207,6 +209,9 @@ class EndpointBackend:
         worker = threading.Thread(target=exchange, name="slw-kind-endpoint", daemon=True)
         worker.start()
         worker.join(budget)
+        if not got and connection.sock is not None:
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)  # closing alone would not wake whoever reads
         connection.close()
         if not got:
             raise ModelFailed(f"{self.source} gave no answer within {budget:g} s")
@@ -215,13 +220,14 @@ class EndpointBackend:
         return got[0]
 
     def _connection(self, budget: float) -> http.client.HTTPConnection:
+        timeout = budget + 1  # the watch comes first
         host = "127.0.0.1" if self._where.hostname == "localhost" else self._where.hostname or ""
         try:
             if self._where.scheme == "https":
                 return http.client.HTTPSConnection(
-                    host, self._where.port, timeout=budget, context=ssl.create_default_context()
+                    host, self._where.port, timeout=timeout, context=ssl.create_default_context()
                 )
-            return http.client.HTTPConnection(host, self._where.port, timeout=budget)
+            return http.client.HTTPConnection(host, self._where.port, timeout=timeout)
         except ValueError as fault:
             raise ModelFailed(f"{self.source}: {fault}") from fault
 
