@@ -44,6 +44,18 @@ class ReadPolicy:
     # Salience orders what is about equally relevant and cannot beat relevance.
     salience_reach: float = 0.15
 
+    # The fusion of DESIGN's best recipe: bm25 of a memory's surroundings counts as much as that of its own words,
+    # the cosine one and a half times as much as both.
+    around_weight: float = 1.0
+    words_weight: float = 1.0
+    meaning_weight: float = 1.5
+    # How much of the smoothed cosine is the memory's own; the rest is the mean of its two neighbours.
+    own_share: float = 0.7
+    named_bonus: float = 0.15
+    session_weight: float = 0.5
+    session_best: int = 3
+    association_weight: float = 0.5
+
     @property
     def digest(self) -> str:
         return digest_of(self)

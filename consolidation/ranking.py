@@ -1,0 +1,88 @@
+"""How well each candidate answers a question: one score out of words, meaning, neighbours, subject and session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .policy import ReadPolicy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What is known of n candidates for one question; every array has n entries.
+
+    `own` and `around` are bm25 of a memory's own words and of those told beside it (0: no match). `cosine` is nan
+    where there is no vector. `beside` (n, k) are cosines of its neighbours in the session, nan where there is none.
+    `session` numbers the sessions. `named` tells whether the one name in the question is the memory's subject.
+    `salience` and `association` are in -1..1: how firmly it is held, and what feedback taught for questions like this.
+    """
+
+    own: Floats
+    around: Floats
+    cosine: Floats
+    beside: Floats
+    session: NDArray[np.int64]
+    named: NDArray[np.bool_]
+    salience: Floats
+    association: Floats
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The score of each candidate and the parts that it is the sum of (before salience)."""
+
+    total: Floats
+    words: Floats
+    meaning: Floats
+    named: Floats
+    session: Floats
+    association: Floats
+
+
+def scored(found: Candidates, policy: ReadPolicy) -> Scores:
+    """Fuse by score, not by rank.
+
+    Words: bm25 of the memory plus bm25 of its surroundings, by their maximum. Meaning: the cosine, smoothed with those
+    of its neighbours. Then a bonus for the subject that the question names, and for a session whose best memories
+    fit. Salience scales the whole by at most `salience_reach`; associations add at most `association_weight`.
+    """
+    words = found.own + policy.around_weight * found.around
+    most = words.max(initial=0.0)
+    words = policy.words_weight * words / most if most > 0 else words
+    meaning = policy.meaning_weight * smoothed(found.cosine, found.beside, policy.own_share)
+    named = np.where(found.named, policy.named_bonus, 0.0)
+    base = words + meaning + named
+    session = policy.session_weight * session_mean(base, found.session, policy.session_best)
+    association = policy.association_weight * found.association
+    total = (base + session) * (1.0 + policy.salience_reach * found.salience) + association
+    return Scores(total, words, meaning, named, session, association)
+
+
+def smoothed(cosine: Floats, beside: Floats, own_share: float) -> Floats:
+    """A weighted mean of a candidate's cosine and the mean of its neighbours'; 0 where nothing is known."""
+    own = np.nan_to_num(cosine, nan=0.0)
+    known = ~np.isnan(beside)
+    count = known.sum(axis=1)
+    others = np.where(known, beside, 0.0).sum(axis=1) / np.maximum(count, 1)
+    return np.where(count > 0, own_share * own + (1.0 - own_share) * others, own)
+
+
+def session_mean(base: Floats, session: NDArray[np.int64], best: int) -> Floats:
+    """For each candidate the mean of the best few scores of its session; fewer count as zeros."""
+    order = np.lexsort((-base, session))
+    grouped = session[order]
+    starts = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]]) if len(order) else np.empty(0, np.int64)
+    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+    top = np.where(place < best, base[order], 0.0)
+    means = np.add.reduceat(top, starts) / best if len(starts) else np.empty(0)
+    out = np.empty(len(base))
+    out[order] = np.repeat(means, np.diff(np.r_[starts, len(order)]))
+    return out

@@ -1,0 +1,227 @@
+"""Where each memory lies in the space of meanings, searched exactly within its scope."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from usearch.index import Index, MetricKind, ScalarKind
+
+from ..consolidation.wording import document_text
+from ..domain.events import ClaimRemembered, ContentErased
+from .projector import Damaged, Positioned, ViewKind
+
+FOLDER = "vectors"
+VERSION = "1"
+MANIFEST = "manifest.json"
+# Writing an index rewrites its file, so it waits until this many vectors, or this share of them, are new.
+# Until then they are folded again from the log and the embedding cache after a crash.
+WRITE_AFTER = 1_000
+WRITE_SHARE = 0.1
+
+VectorsOf = Callable[[Sequence[str]], "list[np.ndarray | None]"]
+
+
+def empty_index(dim: int) -> Index:
+    """An index for exact search: its graph is never walked, so it is kept as thin as usearch allows."""
+    return Index(
+        ndim=dim, metric=MetricKind.IP, dtype=ScalarKind.F16, connectivity=2, expansion_add=1, expansion_search=1
+    )
+
+
+@dataclass(slots=True)
+class ScopeVectors:
+    """The vectors of one scope, keyed by row number in the order the claims were told there."""
+
+    no: int
+    index: Index
+    told: int = 0  # claims told in the scope so far, with or without a vector: the next key
+    unwritten: int = 0
+    waiting: list[tuple[int, np.ndarray]] = field(default_factory=list[tuple[int, np.ndarray]])
+
+    def settle(self) -> None:
+        """Put the waiting vectors into the index, in order, on one thread."""
+        if self.waiting:
+            keys = np.array([key for key, _ in self.waiting], np.uint64)
+            self.index.add(keys, np.stack([vector for _, vector in self.waiting]).astype(np.float16), threads=1)
+            self.unwritten += len(self.waiting)
+            self.waiting.clear()
+
+
+class Vectors:
+    """The vector view of a generation: one usearch index a scope, float16, exact search."""
+
+    name = "vectors"
+
+    def __init__(self, folder: Path, space: str, vectors_of: VectorsOf, dim: int = 384) -> None:
+        """Open or make the folder. Raises Damaged when a file is not what the manifest says."""
+        self._folder, self._space, self._vectors_of, self._dim = folder, space, vectors_of, dim
+        self._scopes: dict[str, ScopeVectors] = {}
+        self._rows: dict[str, tuple[ScopeVectors, int]] = {}
+        self._position = 0
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if (folder / MANIFEST).exists():
+            self._load()
+        self._durable = self._position
+
+    def _load(self) -> None:
+        try:
+            manifest = json.loads((self._folder / MANIFEST).read_text())
+            if (manifest["version"], manifest["space"]) != (VERSION, self._space):
+                raise Damaged("the vectors belong to another space or version")
+            for name, held in manifest["scopes"].items():
+                data = (self._folder / held["file"]).read_bytes()
+                if hashlib.sha256(data).hexdigest() != held["sha256"]:
+                    raise Damaged(f"{held['file']} is not what the manifest says")
+                index = empty_index(self._dim)
+                index.load(data)
+                scope = self._scopes[name] = ScopeVectors(held["no"], index, held["told"])
+                for row, memory_id in enumerate(held["ids"]):
+                    if memory_id:
+                        self._rows[memory_id] = (scope, row)
+            self._position = manifest["position"]
+        except (OSError, ValueError, KeyError, RuntimeError) as fault:
+            raise Damaged(f"vectors: {fault}") from fault
+
+    # -- the view
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    def apply(self, page: Sequence[Positioned]) -> None:
+        """Fold up to the first claim whose vector is not there yet."""
+        news = [at for at in page if at.position > self._position]
+        claims = [at.fact for at in news if isinstance(at.fact, ClaimRemembered)]
+        found = iter(self._vectors_of([document_text(claim.content) for claim in claims]) if claims else ())
+        for at in news:
+            if isinstance(at.fact, ClaimRemembered):
+                vector = next(found)
+                if vector is None and at.fact.content:
+                    break
+                self._add(at.fact, vector)
+            elif isinstance(at.fact, ContentErased):
+                self._forget(at.fact.originator_id)
+            self._position = at.position
+        for scope in self._scopes.values():
+            scope.settle()
+
+    def _add(self, fact: ClaimRemembered, vector: np.ndarray | None) -> None:
+        scope = self._scopes.get(fact.scope)
+        if scope is None:
+            scope = self._scopes[fact.scope] = ScopeVectors(len(self._scopes) + 1, empty_index(self._dim))
+        self._rows[fact.originator_id] = (scope, scope.told)
+        if vector is not None:
+            scope.waiting.append((scope.told, vector))
+        scope.told += 1
+
+    def _forget(self, memory_id: str) -> None:
+        scope, row = self._rows.get(memory_id, (None, 0))
+        if scope is not None:
+            scope.settle()
+            scope.index.remove(row)
+            scope.unwritten += WRITE_AFTER
+
+    # -- what recall asks
+
+    def nearest(self, scope_name: str, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers within the scope and cosines, the most alike first."""
+        scope = self._scopes.get(scope_name)
+        if scope is None or len(scope.index) == 0:
+            return np.empty(0, np.int64), np.empty(0, np.float64)
+        found = scope.index.search(vector.astype(np.float16), min(limit, len(scope.index)), exact=True, threads=1)
+        rows, cosines = found.keys.astype(np.int64), 1.0 - found.distances.astype(np.float64)
+        order = np.lexsort((rows, -cosines))
+        return rows[order], cosines[order]
+
+    def cosines(self, scope_name: str, vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The cosine of each row of the scope; nan where it has no vector."""
+        out = np.full(len(rows), np.nan)
+        scope = self._scopes.get(scope_name)
+        if scope is None or len(scope.index) == 0 or len(rows) == 0:
+            return out
+        keys = rows.astype(np.uint64)
+        there = np.asarray(scope.index.contains(keys))
+        if there.any():
+            held = np.asarray(scope.index.get(keys[there]), np.float32)
+            out[there] = held @ vector.astype(np.float32)
+        return out
+
+    # -- durability
+
+    def flush(self) -> None:
+        """Write indexes that have grown enough: beside, synced, renamed; the manifest last."""
+        if self._position > self._durable and any(
+            s.unwritten >= max(WRITE_AFTER, WRITE_SHARE * s.told) for s in self._scopes.values()
+        ):
+            self.write()
+
+    def write(self) -> None:
+        """Make everything durable."""
+        old = {}
+        if (self._folder / MANIFEST).exists():
+            old = json.loads((self._folder / MANIFEST).read_text())["scopes"]
+        ids: dict[int, list[str]] = {s.no: [""] * s.told for s in self._scopes.values()}
+        for memory_id, (scope, row) in self._rows.items():
+            ids[scope.no][row] = memory_id
+        scopes = {}
+        for name, scope in self._scopes.items():
+            if scope.unwritten or name not in old:
+                data = bytes(scope.index.save() or b"")
+                digest = hashlib.sha256(data).hexdigest()
+                file = f"{scope.no}-{digest[:16]}.usearch"
+                written(self._folder / file, data)
+                scope.unwritten = 0
+            else:
+                file, digest = old[name]["file"], old[name]["sha256"]
+            scopes[name] = {
+                "no": scope.no,
+                "file": file,
+                "sha256": digest,
+                "told": scope.told,
+                "ids": ids[scope.no],
+            }
+        manifest = {"version": VERSION, "space": self._space, "position": self._position, "scopes": scopes}
+        written(self._folder / MANIFEST, json.dumps(manifest).encode())
+        kept = {s["file"] for s in scopes.values()}
+        for file in self._folder.glob("*.usearch"):
+            if file.name not in kept:
+                file.unlink()
+        self._durable = self._position
+
+    def digest(self) -> dict[str, str]:
+        digest = hashlib.sha256()
+        for name, scope in sorted(self._scopes.items()):
+            keys = (
+                np.sort(np.asarray(list(scope.index.keys), np.uint64)) if len(scope.index) else np.empty(0, np.uint64)
+            )
+            digest.update(f"{name}\0{scope.told}\0".encode())
+            digest.update(keys.tobytes())
+            for start in range(0, len(keys), 1_000):
+                digest.update(np.asarray(scope.index.get(keys[start : start + 1_000]), np.float16).tobytes())
+        return {"vectors": digest.hexdigest()}
+
+    def close(self) -> None:
+        if self._position > self._durable:
+            self.write()
+
+
+def written(path: Path, data: bytes) -> None:
+    """Write a file beside, sync it, and put it in place, so that a reader sees the old one or the new one whole."""
+    beside = path.with_suffix(f"{path.suffix}.new")
+    with beside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.chmod(0o600)
+    beside.replace(path)
+
+
+def vectors_kind(space: str, vectors_of: VectorsOf) -> ViewKind:
+    """The vectors as one view of a generation; another space is another version."""
+    return ViewKind("vectors", f"{VERSION}-{space}", (FOLDER,), lambda home: Vectors(home / FOLDER, space, vectors_of))

@@ -1,0 +1,392 @@
+"""Which memories say the words of a question, in their own text or in the texts told beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ..consolidation.wording import symbols_of, words_of
+from ..domain.events import (
+    ClaimReinstated,
+    ClaimRemembered,
+    ClaimRetired,
+    ClaimSuppressed,
+    ClaimUnsuppressed,
+    ContentErased,
+    Fact,
+)
+from .projector import Damaged, Positioned, ViewKind
+
+FILE = "words.sqlite"
+VERSION = "1"
+# How many memories on either side, in the order they were told in the same session, speak for a memory.
+REACH = 2
+# A scope's rows are one block of row ids, so that FTS5 finds a scope by a range before it ranks anything.
+BLOCK = 1 << 32
+# A word that stands in more than this share of the rows is left out of a question that has rarer ones:
+# 24 times cheaper at 100,000 rows, and such a word tells next to nothing apart.
+COMMON_SHARE = 0.03
+# Below so many rows every word is cheap.
+SMALL = 2_000
+FOUND_AT_MOST = 300
+
+CREATE = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE scopes (no INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE);
+CREATE TABLE docs (
+    row INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, scope_no INTEGER NOT NULL, session TEXT NOT NULL,
+    content TEXT NOT NULL, retirements TEXT NOT NULL DEFAULT '', suppressed INTEGER NOT NULL DEFAULT 0,
+    erased INTEGER NOT NULL DEFAULT 0);
+CREATE VIRTUAL TABLE own USING fts5(text, content='', tokenize='porter unicode61');
+CREATE VIRTUAL TABLE around USING fts5(text, content='', tokenize='porter unicode61');
+CREATE VIRTUAL TABLE terms USING fts5vocab(own, row);
+CREATE VIRTUAL TABLE around_terms USING fts5vocab(around, row);
+"""
+SCRATCH = """
+CREATE VIRTUAL TABLE temp.sheet USING fts5(text, tokenize='porter unicode61');
+CREATE VIRTUAL TABLE temp.sheet_terms USING fts5vocab('temp', 'sheet', 'instance');
+"""
+
+
+@dataclass(slots=True)
+class Doc:
+    """One memory's row: its place among the memories of its session, and what keeps it from being found."""
+
+    row: int
+    memory_id: str
+    session: str
+    place: int
+    retirements: tuple[int, ...] = ()
+    suppressed: bool = False
+    erased: bool = False
+
+    @property
+    def live(self) -> bool:
+        return not (self.retirements or self.suppressed or self.erased)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The rows of one scope: row number within the block to memory, and the rows of each session in order."""
+
+    no: int
+    docs: list[Doc] = field(default_factory=list[Doc])
+    sessions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Row numbers within the scope that match, best first, with their bm25 (higher is better)."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+
+
+NOTHING = Matches(np.empty(0, np.int64), np.empty(0, np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as the index sees it: its stemmed terms and how much each tells (idf), and what FTS5 looks for."""
+
+    terms: dict[str, float]
+    expression: str
+
+    @property
+    def mass(self) -> float:
+        return sum(self.terms.values())
+
+
+class Words:
+    """The word index of a generation: FTS5 over each memory's own text and over the live texts around it."""
+
+    name = "words"
+
+    def __init__(self, path: Path) -> None:
+        """Open or make the file. Raises Damaged when it is not what this build wrote."""
+        fresh = not path.exists()
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=OFF")
+            self._db.execute("PRAGMA secure_delete=ON")
+            if fresh:
+                self._db.executescript(CREATE)
+                self._db.execute("INSERT INTO meta VALUES ('version', ?), ('position', 0)", (VERSION,))
+            elif self._db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise Damaged(f"{path.name}: quick_check failed")
+            self._db.executescript(SCRATCH)
+            meta = dict(self._db.execute("SELECT name, value FROM meta"))
+            if meta.get("version") != VERSION:
+                raise Damaged(f"{path.name} has version {meta.get('version')}")
+            self._position = self._durable = int(meta["position"])
+            self._scopes: dict[str, Scope] = {}
+            self._numbered: dict[int, Scope] = {}
+            self._docs: dict[str, tuple[Scope, Doc]] = {}
+            self._load()
+        except (sqlite3.Error, KeyError, ValueError) as fault:
+            self._db.close()
+            raise Damaged(f"{path.name}: {fault}") from fault
+        except Damaged:
+            self._db.close()
+            raise
+        self._stale: dict[int, str | None] = {}
+
+    def _load(self) -> None:
+        for no, name in self._db.execute("SELECT no, scope FROM scopes ORDER BY no"):
+            self._numbered[no] = self._scopes[name] = Scope(no)
+        for row, memory_id, no, session, retirements, suppressed, erased in self._db.execute(
+            "SELECT row, memory_id, scope_no, session, retirements, suppressed, erased FROM docs ORDER BY row"
+        ):
+            doc = self._place(self._numbered[no], row, memory_id, session)
+            doc.retirements = tuple(int(v) for v in retirements.split())
+            doc.suppressed, doc.erased = bool(suppressed), bool(erased)
+
+    def _place(self, scope: Scope, row: int, memory_id: str, session: str) -> Doc:
+        beside = scope.sessions.setdefault(session or memory_id, [])
+        doc = Doc(row, memory_id, session or memory_id, len(beside))
+        beside.append(len(scope.docs))
+        scope.docs.append(doc)
+        self._docs[memory_id] = (scope, doc)
+        return doc
+
+    # -- the view
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    def apply(self, page: Sequence[Positioned]) -> None:
+        news = [at for at in page if at.position > self._position]
+        if not news:
+            return
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN")
+        for at in news:
+            self._fold(at.fact)
+            self._position = at.position
+        self._rewrite()
+
+    def _fold(self, fact: Fact) -> None:
+        if isinstance(fact, ClaimRemembered):
+            self._add(fact)
+            return
+        if not isinstance(fact, (ClaimRetired, ClaimReinstated, ClaimSuppressed, ClaimUnsuppressed, ContentErased)):
+            return
+        held = self._docs.get(fact.originator_id)
+        if held is None:
+            return
+        scope, doc = held
+        self._touch(scope, doc)
+        match fact:
+            case ClaimRetired():
+                doc.retirements = (*doc.retirements, fact.originator_version)
+            case ClaimReinstated():
+                doc.retirements = tuple(v for v in doc.retirements if v != fact.compensates.version)
+            case ClaimSuppressed():
+                doc.suppressed = True
+            case ClaimUnsuppressed():
+                doc.suppressed = False
+            case ContentErased():
+                doc.erased = True
+        if doc.erased:
+            self._rewrite()
+            self._db.execute("UPDATE docs SET content='' WHERE row=?", (doc.row,))
+        self._db.execute(
+            "UPDATE docs SET retirements=?, suppressed=?, erased=? WHERE row=?",
+            (" ".join(map(str, doc.retirements)), doc.suppressed, doc.erased, doc.row),
+        )
+
+    def _add(self, fact: ClaimRemembered) -> None:
+        scope = self._scopes.get(fact.scope)
+        if scope is None:
+            scope = self._scopes[fact.scope] = Scope(len(self._scopes) + 1)
+            self._numbered[scope.no] = scope
+            self._db.execute("INSERT INTO scopes VALUES (?,?)", (scope.no, fact.scope))
+        row = scope.no * BLOCK + len(scope.docs)
+        doc = self._place(scope, row, fact.originator_id, fact.session_id)
+        self._db.execute(
+            "INSERT INTO docs (row, memory_id, scope_no, session, content) VALUES (?,?,?,?,?)",
+            (row, fact.originator_id, scope.no, doc.session, fact.content),
+        )
+        doc.erased = True  # not there yet, while its neighbours say what they were
+        self._touch(scope, doc)
+        doc.erased = False
+
+    # -- neighbours
+
+    def beside(self, scope: Scope, doc: Doc) -> list[int]:
+        """Rows of the live memories within reach, in order; the memory itself among them when it is live."""
+        members = scope.sessions[doc.session]
+        before: list[int] = []
+        for n in range(doc.place - 1, -1, -1):
+            if scope.docs[members[n]].live:
+                before.append(members[n])
+                if len(before) == REACH:
+                    break
+        after: list[int] = []
+        for n in range(doc.place + 1, len(members)):
+            if scope.docs[members[n]].live:
+                after.append(members[n])
+                if len(after) == REACH:
+                    break
+        return [*reversed(before), *([members[doc.place]] if doc.live else []), *after]
+
+    def _touch(self, scope: Scope, doc: Doc) -> None:
+        """Note what stands in the index for a memory and those beside it, before that changes."""
+        for n in self.beside(scope, doc):
+            near = scope.docs[n]
+            if near.row not in self._stale:
+                self._stale[near.row] = self._around(scope, near)
+        if doc.row not in self._stale:
+            self._stale[doc.row] = None
+
+    def _around(self, scope: Scope, doc: Doc) -> str | None:
+        """The text around a live memory; None for one that is not."""
+        if not doc.live:
+            return None
+        rows = [scope.docs[n].row for n in self.beside(scope, doc)]
+        texts = dict(
+            self._db.execute(f"SELECT row, content FROM docs WHERE row IN ({','.join(map(str, rows))})").fetchall()
+        )
+        return "\n".join(texts[row] for row in rows)
+
+    def _rewrite(self) -> None:
+        """Bring both indexes to what holds now, each touched row once."""
+        for row, was in sorted(self._stale.items()):
+            scope = self._numbered[row // BLOCK]
+            doc = scope.docs[row % BLOCK]
+            now = self._around(scope, doc)
+            if was == now:
+                continue
+            if was is not None:
+                self._db.execute("INSERT INTO around(around, rowid, text) VALUES ('delete',?,?)", (row, was))
+            if now is not None:
+                self._db.execute("INSERT INTO around(rowid, text) VALUES (?,?)", (row, now))
+            if (was is None) != (now is None):
+                [content] = self._db.execute("SELECT content FROM docs WHERE row=?", (row,)).fetchone()
+                if now is None:
+                    self._db.execute("INSERT INTO own(own, rowid, text) VALUES ('delete',?,?)", (row, content))
+                else:
+                    self._db.execute("INSERT INTO own(rowid, text) VALUES (?,?)", (row, content))
+        self._stale.clear()
+
+    # -- what recall asks
+
+    def scope(self, name: str) -> Scope | None:
+        """The rows of a scope; None when nothing was ever told there."""
+        return self._scopes.get(name)
+
+    def row_of(self, memory_id: str) -> int | None:
+        """The row number of a memory within its scope."""
+        held = self._docs.get(memory_id)
+        return held[1].row % BLOCK if held else None
+
+    def question(self, text: str) -> Question:
+        """The question's terms with their idf over the whole store, and the search for those that tell enough."""
+        words = words_of(text)
+        if not words:
+            return Question({}, "")
+        stems = self._stems(words)
+        total = len(self._docs)
+        marks = ",".join("?" * len(set(stems.values())))
+        counts = dict(
+            self._db.execute(f"SELECT term, doc FROM terms WHERE term IN ({marks})", sorted(set(stems.values())))
+        )
+        terms = {t: math.log1p((total - counts.get(t, 0) + 0.5) / (counts.get(t, 0) + 0.5)) for t in stems.values()}
+        telling = [w for w in words if w in stems and counts.get(stems[w], 0) <= max(SMALL, COMMON_SHARE * total)]
+        sought = [*(telling or [w for w in words if w in stems]), *symbols_of(text)]
+        return Question(terms, " OR ".join('"{}"'.format(w.replace('"', '""')) for w in dict.fromkeys(sought)))
+
+    def own(self, scope: Scope, question: Question, limit: int = FOUND_AT_MOST) -> Matches:
+        """Memories of the scope whose own text says words of the question."""
+        return self._matches("own", scope, question, limit)
+
+    def around(self, scope: Scope, question: Question, limit: int = FOUND_AT_MOST) -> Matches:
+        """Memories of the scope that say words of the question, or stand beside some that do."""
+        return self._matches("around", scope, question, limit)
+
+    def contents(self, memory_ids: Sequence[str]) -> dict[str, str]:
+        """The texts of memories, as they were told."""
+        rows = {self._docs[m][1].row: m for m in memory_ids if m in self._docs}
+        found = self._db.execute(f"SELECT row, content FROM docs WHERE row IN ({','.join(map(str, rows))})").fetchall()
+        return {rows[row]: content for row, content in found}
+
+    def said(self, question: Question, texts: Sequence[str]) -> list[frozenset[str]]:
+        """Which terms of the question each text says."""
+        if not question.terms or not texts:
+            return [frozenset()] * len(texts)
+        said: list[set[str]] = [set() for _ in texts]
+        self._db.executemany("INSERT INTO temp.sheet(rowid, text) VALUES (?,?)", enumerate(texts, 1))
+        marks = ",".join("?" * len(question.terms))
+        for doc, term in self._db.execute(
+            f"SELECT doc, term FROM temp.sheet_terms WHERE term IN ({marks})", list(question.terms)
+        ):
+            said[doc - 1].add(term)
+        self._db.execute("DELETE FROM temp.sheet")
+        return [frozenset(s) for s in said]
+
+    def _stems(self, words: Sequence[str]) -> dict[str, str]:
+        """Each word's term in the index, as FTS5's own tokenizer makes it."""
+        self._db.executemany("INSERT INTO temp.sheet(rowid, text) VALUES (?,?)", enumerate(words, 1))
+        stems = {words[doc - 1]: term for doc, term in self._db.execute("SELECT doc, term FROM temp.sheet_terms")}
+        self._db.execute("DELETE FROM temp.sheet")
+        return {w: stems[w] for w in words if w in stems}
+
+    def _matches(self, table: str, scope: Scope, question: Question, limit: int) -> Matches:
+        if not question.expression:
+            return NOTHING
+        first = scope.no * BLOCK
+        found = self._db.execute(
+            f"SELECT rowid - ?, -bm25({table}) AS score FROM {table} WHERE {table} MATCH ? "
+            "AND rowid BETWEEN ? AND ? ORDER BY score DESC, rowid LIMIT ?",
+            (first, question.expression, first, first + BLOCK - 1, limit),
+        ).fetchall()
+        if not found:
+            return NOTHING
+        rows, scores = zip(*found, strict=True)
+        return Matches(np.array(rows, np.int64), np.array(scores, np.float64))
+
+    # -- durability
+
+    def flush(self) -> None:
+        """Commit rows and position together; synchronous is off, since the log can grow all of it back."""
+        if self._position == self._durable:
+            return
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN")
+        self._db.execute("UPDATE meta SET value=? WHERE name='position'", (self._position,))
+        self._db.execute("COMMIT")
+        self._durable = self._position
+
+    def digest(self) -> dict[str, str]:
+        return {
+            "words.docs": digest_of(self._db.execute("SELECT * FROM docs ORDER BY row")),
+            "words.own": digest_of(self._db.execute("SELECT * FROM terms ORDER BY term")),
+            "words.around": digest_of(self._db.execute("SELECT * FROM around_terms ORDER BY term")),
+        }
+
+    def close(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._db.close()
+
+
+def digest_of(rows: Iterable[Sequence[object]]) -> str:
+    """sha256 (hex) over rows in their order."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(repr(row).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def words_kind() -> ViewKind:
+    """The words as one view of a generation."""
+    return ViewKind("words", VERSION, (FILE, f"{FILE}-wal", f"{FILE}-shm"), lambda home: Words(home / FILE))
