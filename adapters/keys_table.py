@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from ..domain.events import ClaimRemembered, ContentErased, Fact
+from ..domain.events import ClaimReinstated, ClaimRemembered, ClaimRetired, ContentErased, Fact
 from ..domain.identity import claim_key
 from ..domain.keys import key_changes
 from .log import fact_of
@@ -21,6 +21,7 @@ class KeysFolded:
         self.clashes: list[tuple[int, str]] = []
         self._of_stream: dict[tuple[str, str], list[str]] = {}
         self._claims: dict[str, str] = {}
+        self._retired: dict[str, set[int]] = {}
         # The words behind their claim keys are gone, and such a claim holds no key at the end.
         self._erased = set(erased.values())
 
@@ -28,7 +29,11 @@ class KeysFolded:
         """Carry out what the fact does to the keys; a reinstated claim that was never told is found elsewhere."""
         if isinstance(fact, ClaimRemembered):
             self._claims[fact.originator_id] = claim_key(fact.scope, fact.content)
-        for change in key_changes(fact, lambda stream: self._claims.get(stream, "")):
+        if isinstance(fact, ClaimRetired):
+            self._retired.setdefault(fact.originator_id, set()).add(fact.restores or fact.originator_version)
+        elif isinstance(fact, ClaimReinstated):
+            self._retired.get(fact.originator_id, set()).discard(fact.compensates.version)
+        for change in key_changes(fact, self._key_of_live):
             if change.kind == "claim" and change.stream in self._erased:
                 continue
             if change.change == "give_up":
@@ -41,6 +46,9 @@ class KeysFolded:
                 self._of_stream.setdefault((change.stream, change.kind), []).append(change.key)
             elif change.change == "take" and holder[0] != change.stream:
                 self.clashes.append((position, f"{change.stream} takes a {change.kind} key that {holder[0]} holds"))
+
+    def _key_of_live(self, memory_id: str) -> str:
+        return "" if self._retired.get(memory_id) else self._claims.get(memory_id, "")
 
     def differences(self, db: sqlite3.Connection) -> Iterator[tuple[int, str]]:
         """Where the table differs from the log: (position, what)."""

@@ -249,6 +249,16 @@ class LogRecorder(SQLiteApplicationRecorder):
         row = self._one("SELECT state FROM stored_events ORDER BY seq DESC LIMIT 1", ())
         return datetime.fromisoformat(json.loads(row[0])["recorded_at"]).astimezone(UTC) if row else None
 
+    def naming(self, word: str) -> list[Fact]:
+        """The facts of the stream of that name, and those whose stored words hold it, in log order."""
+        with self._reading() as cursor:
+            cursor.execute(
+                "SELECT originator_id, originator_version, topic, state FROM stored_events "
+                "WHERE originator_id=? OR instr(state, CAST(? AS BLOB)) ORDER BY seq",
+                (word, word),
+            )
+            return [fact_of(*row) for row in cursor.fetchall()]
+
     def head(self) -> Head:
         """The end of the log."""
         with self._reading() as cursor:

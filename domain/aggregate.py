@@ -12,11 +12,15 @@ from .events import Actor, Fact
 
 @dataclass(slots=True)
 class UnitOfWork:
-    """One call: when (UTC), by whom, under which request id; its facts in the order they happened, all or none."""
+    """One call: when (UTC), by whom, under which request id; its facts in the order they happened, all or none.
+
+    `session_id` is the session in which the call is made; what it does to memories carries it.
+    """
 
     at: datetime
     actor: Actor
     request_id: str = ""
+    session_id: str = ""
     facts: list[Fact] = field(default_factory=list[Fact])
 
 

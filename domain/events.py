@@ -166,7 +166,10 @@ class FeedbackGiven(SessionFact):
 
 
 class FeedbackWithdrawn(SessionFact):
-    """An undo took one feedback back; `targets` are the memories and procedures that it had judged."""
+    """An undo took one feedback back; `targets` are the memories and procedures that it had judged.
+
+    Where `compensates` is such a withdrawal, the feedback counts again.
+    """
 
     TOPIC = "session.feedback_withdrawn"
     compensates: Compensated
@@ -196,6 +199,15 @@ class ProcedureWithdrawn(SessionFact):
     run_id: str
 
 
+class ProcedureReinstated(SessionFact):
+    """The withdrawal of the session's procedure was itself undone."""
+
+    TOPIC = "session.procedure_reinstated"
+    procedure_id: str
+    compensates: Compensated
+    run_id: str
+
+
 class SessionExpired(SessionFact):
     """Nobody named the session for so long that the owner closed it."""
 
@@ -208,14 +220,16 @@ class SessionExpired(SessionFact):
 
 
 class MemoryFact(Fact):
-    """Something that happened to one claim."""
+    """Something that happened to one claim: in which session (empty outside of one), by which run, if any."""
+
+    session_id: str = ""
+    run_id: str = ""
 
 
 class ClaimRemembered(MemoryFact):
     """A claim was told, by an agent in a session or by a person (then `session_id` is empty)."""
 
     TOPIC = "memory.remembered"
-    session_id: str
     scope: str
     content: str
     type: MemoryType
@@ -228,20 +242,35 @@ class ClaimRestated(MemoryFact):
     """The same words were told again while the claim was live."""
 
     TOPIC = "memory.restated"
-    session_id: str
     kind: Kind | None = None
 
 
+class RestatementWithdrawn(MemoryFact):
+    """An undo took one restatement back."""
+
+    TOPIC = "memory.restatement_withdrawn"
+    compensates: Compensated
+
+
+class RestatementReinstated(MemoryFact):
+    """The withdrawal of a restatement, which `compensates` names, was itself undone."""
+
+    TOPIC = "memory.restatement_reinstated"
+    compensates: Compensated
+
+
 class ClaimRetired(MemoryFact):
-    """The claim no longer holds, or something holds in its place."""
+    """The claim no longer holds, or something holds in its place.
+
+    `restores` is not 0 where an undo was undone: then the retirement of that version stands again.
+    """
 
     TOPIC = "memory.retired"
     reason: StaleReason
     explanation: str
     replaced_by: str = ""
-    session_id: str = ""
     retrieval_id: str = ""
-    run_id: str = ""
+    restores: int = 0
 
 
 class ClaimReinstated(MemoryFact):
@@ -249,7 +278,6 @@ class ClaimReinstated(MemoryFact):
 
     TOPIC = "memory.reinstated"
     compensates: Compensated
-    run_id: str = ""
 
 
 class ClaimSuppressed(MemoryFact):
@@ -265,7 +293,6 @@ class ClaimUnsuppressed(MemoryFact):
     TOPIC = "memory.unsuppressed"
     reason: str = ""
     compensates: Compensated | None = None
-    run_id: str = ""
 
 
 class ClaimPromoted(MemoryFact):
@@ -291,7 +318,6 @@ class KindSuggested(MemoryFact):
     confidence: float
     cue: str = ""
     recipe: str = ""
-    run_id: str = ""
 
 
 class KindConfirmed(MemoryFact):
@@ -307,7 +333,18 @@ class KindWithdrawn(MemoryFact):
 
     TOPIC = "memory.kind_withdrawn"
     compensates: Compensated
-    run_id: str
+
+
+class KindReinstated(MemoryFact):
+    """A withdrawn kind fact, which `compensates` names, counts again; it is told in full."""
+
+    TOPIC = "memory.kind_reinstated"
+    compensates: Compensated
+    kind: Kind
+    source: KindSource
+    confidence: float = 1.0
+    recipe: str = ""
+    typed_by: str = ""
 
 
 class CorrectionOpened(MemoryFact):
@@ -340,6 +377,14 @@ class CorrectionRolledBack(MemoryFact):
 
     TOPIC = "memory.correction_rolled_back"
     case_id: str
+
+
+class CorrectionReopened(MemoryFact):
+    """An undo took a decision on the case back: it is proposed again, or applied again."""
+
+    TOPIC = "memory.correction_reopened"
+    case_id: str
+    applied: bool = False
 
 
 class ContentErased(MemoryFact):

@@ -45,7 +45,10 @@ class KeyChange:
 
 
 def key_changes(fact: Fact, claim_key_of: Callable[[str], str]) -> list[KeyChange]:
-    """What the fact does to the keys; `claim_key_of(memory_id)` tells the key that a reinstated claim takes again."""
+    """What the fact does to the keys.
+
+    `claim_key_of(memory_id)` tells the key that a reinstated claim takes again; empty while something else retires it.
+    """
     stream = fact.originator_id
     match fact:
         case ClaimRemembered():
@@ -53,7 +56,8 @@ def key_changes(fact: Fact, claim_key_of: Callable[[str], str]) -> list[KeyChang
         case ClaimRetired() | ContentErased():
             return [KeyChange("give_up", "claim", stream)]
         case ClaimReinstated():
-            return [KeyChange("take_if_free", "claim", stream, claim_key_of(stream))]
+            key = claim_key_of(stream)
+            return [KeyChange("take_if_free", "claim", stream, key)] if key else []
         case TaskActivated():
             opened = [KeyChange("take", "open", stream, stream)]
             if fact.continued:

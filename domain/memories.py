@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from .backfilling import Backfilling
 from .curation import Curating
 from .errors import Conflict, InvalidInput, NotFound, ScopeMismatch, SlwError
 from .events import Exposure, MemoryVerdict, ProcedureVerdict
 from .identity import claim_key
-from .keeping import Keeping
 from .kinds import declared_kind
 from .memory import Claim, Memory
 from .results import Activated, Committed, Exposed, FeedbackTaken, Remembered
 from .session import Cursor, Ending, Session, Shown
+from .undoing import Undoing
 from .verdicts import Rejection
 from .vocabulary import Coverage, Kind
 from .writing import Call, Decision, Positions, Work
 
 
-class Memories(Curating, Backfilling, Keeping):
+class Memories(Curating, Undoing):
     """The five verbs of an agent, and (inherited) what people, policies and runs do to memories."""
 
     # -- the five verbs
@@ -74,6 +73,7 @@ class Memories(Curating, Backfilling, Keeping):
                 session = self.session(session_id)
                 session.require_scope(scope)
                 session.require_open("remember")
+                work.session_id = session_id
             told = [self._tell(claim, scope, session_id, work) for claim in claims]
             return Decision(lambda at: [t if isinstance(t, SlwError) else t(at) for t in told])
 
@@ -131,6 +131,7 @@ class Memories(Curating, Backfilling, Keeping):
 
         def decide(work: Work) -> Decision[FeedbackTaken]:
             session = self._enlist(self.session_of(retrieval_id), work)
+            work.session_id = session.id
             verdicts = session.judge(
                 retrieval_id,
                 memories,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from .aggregate import Aggregate
 from .errors import Conflict
@@ -19,9 +20,11 @@ from .events import (
     CorrectionApplied,
     CorrectionOpened,
     CorrectionRejected,
+    CorrectionReopened,
     CorrectionRolledBack,
     Fact,
     KindConfirmed,
+    KindReinstated,
     KindSuggested,
     KindWithdrawn,
 )
@@ -68,6 +71,7 @@ class Retirement:
     reason: StaleReason
     replaced_by: str = ""
     retrieval_id: str = ""
+    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,12 @@ class Memory(Aggregate):
         return standing_kind(self.kind_facts.values())
 
     # -- commands
+
+    def happened(self, fact_class: type[Fact], **members: Any) -> None:
+        """Add a fact, with the session in which the call is made."""
+        if self.work is not None and self.work.session_id:
+            members.setdefault("session_id", self.work.session_id)
+        super().happened(fact_class, **members)
 
     def remember(self, claim: Claim, scope: str, session_id: str) -> None:
         """Tell a new claim; a kind that the caller declared is confirmed by it."""
@@ -289,8 +299,9 @@ class Memory(Aggregate):
                     source: KindSource = "person" if fact.actor.kind == "person" else "caller"
                     self.kind_facts[fact.originator_version] = KindFact(fact.originator_version, fact.kind, source)
             case ClaimRetired():
-                self.retirements[fact.originator_version] = Retirement(
-                    fact.originator_version, fact.reason, fact.replaced_by, fact.retrieval_id
+                version = fact.restores or fact.originator_version
+                self.retirements[version] = Retirement(
+                    version, fact.reason, fact.replaced_by, fact.retrieval_id, fact.run_id
                 )
             case ClaimReinstated():
                 self.retirements.pop(fact.compensates.version, None)
@@ -308,6 +319,11 @@ class Memory(Aggregate):
                 self.kind_facts[fact.originator_version] = KindFact(fact.originator_version, fact.kind, fact.source)
             case KindWithdrawn():
                 self.kind_facts.pop(fact.compensates.version, None)
+            case KindReinstated():
+                version = fact.compensates.version
+                self.kind_facts[version] = KindFact(
+                    version, fact.kind, fact.source, fact.confidence, fact.recipe, fact.typed_by
+                )
             case CorrectionOpened():
                 state: CorrectionState = "applied" if fact.applied else "proposed"
                 # A replacement retires first and then tells of the case; an applied case the other way round.
@@ -321,11 +337,13 @@ class Memory(Aggregate):
                 self._case_moves(fact.case_id, "rejected")
             case CorrectionRolledBack():
                 self._case_moves(fact.case_id, "rolled_back")
+            case CorrectionReopened():
+                self._case_moves(fact.case_id, "applied" if fact.applied else "proposed")
             case _:
                 pass
 
     def _case_moves(self, case_id: str, state: CorrectionState, retired_at: int = 0) -> None:
         held = self.cases[case_id]
         self.cases[case_id] = CorrectionCase(
-            case_id, held.replacement_id, held.reason, state, held.version + 1, retired_at
+            case_id, held.replacement_id, held.reason, state, held.version + 1, retired_at or held.retired_at
         )

@@ -17,6 +17,7 @@ from .events import (
     MemoryVerdict,
     PageShown,
     Procedure,
+    ProcedureReinstated,
     ProcedureVerdict,
     ProcedureWithdrawn,
     RetrievalRecorded,
@@ -103,6 +104,7 @@ class Session(Aggregate):
         self.state: Literal["", "open", "expired", "committed"] = ""
         self.retrievals: dict[str, Retrieval] = {}
         self.feedback: dict[int, FeedbackGiven] = {}
+        self.withdrawn: dict[int, FeedbackGiven] = {}  # by the version of the withdrawal
         self.ending: Ending | None = None
         self.committed_version = 0
         self.procedure_id = ""
@@ -299,7 +301,7 @@ class Session(Aggregate):
             case FeedbackGiven():
                 self.feedback[fact.originator_version] = fact
             case FeedbackWithdrawn():
-                self.feedback.pop(fact.compensates.version, None)
+                self._withdraw(fact)
             case TaskCommitted():
                 self.state, self.committed_version = "committed", fact.originator_version
                 self.procedure_id = fact.procedure_id
@@ -308,7 +310,19 @@ class Session(Aggregate):
                 )
             case ProcedureWithdrawn():
                 self.procedure_id = ""
+            case ProcedureReinstated():
+                self.procedure_id = fact.procedure_id
             case SessionExpired():
                 self.state = "expired"
             case _:
                 pass
+
+    def _withdraw(self, fact: FeedbackWithdrawn) -> None:
+        """Taking back a feedback leaves it out; taking back such a withdrawal lets it count again."""
+        again = self.withdrawn.pop(fact.compensates.version, None)
+        if again is not None:
+            self.feedback[again.originator_version] = again
+            return
+        given = self.feedback.pop(fact.compensates.version, None)
+        if given is not None:
+            self.withdrawn[fact.originator_version] = given

@@ -63,6 +63,10 @@ class Ledger(Protocol):
 
     def last_recorded_at(self) -> datetime | None: ...
 
+    def naming(self, word: str) -> list[Fact]:
+        """The facts of the stream of that name, and those whose stored words hold it, in log order."""
+        ...
+
 
 Positions = Callable[[str, int], int]
 
@@ -190,7 +194,7 @@ class Writing(Application[str]):
     def _key_changes(self, work: Work) -> list[KeyChange]:
         def key_of(stream: str) -> str:
             held = work.touched[stream]
-            return held.key if isinstance(held, Memory) else ""
+            return held.key if isinstance(held, Memory) and held.live else ""
 
         return [change for fact in work.facts for change in key_changes(fact, key_of)]
 
