@@ -162,15 +162,16 @@ class Meaning:
     def _pages(self) -> Iterator[int]:
         """Embed page after page; gives the position after each batch that is wholly in the cache."""
         while page := self._read(self.position, PAGE):
-            waiting: list[str] = []
+            waiting: dict[str, None] = {}
             for position, fact in page:
                 texts = self._texts_of(fact)
-                waiting += [t for t, held in zip(texts, self.cache.get(texts), strict=True) if held is None]
+                missing = [t for t, held in zip(texts, self.cache.get(texts), strict=True) if held is None]
+                waiting.update(dict.fromkeys(missing))
                 if len(waiting) >= BATCH:
-                    self._embed(waiting)
-                    waiting = []
+                    self._embed(list(waiting))
+                    waiting.clear()
                     yield position
-            self._embed(waiting)
+            self._embed(list(waiting))
             yield page[-1][0]
 
     def _embed(self, texts: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ def utc_now() -> datetime:
 
 def embedded_texts(fact: Fact) -> Sequence[str]:
     """The texts of a fact that views want vectors of."""
-    return [document_text(fact.content)] if isinstance(fact, ClaimRemembered) else []
+    return [document_text(fact.content)] if isinstance(fact, ClaimRemembered) and fact.content else []
 
 
 class Store:
@@ -97,7 +97,7 @@ class Store:
         self.cache = EmbeddingCache(self.home.embeddings, self.embedder.space, self.embedder.dim)
         self.flushed_at = time.monotonic()
         fold = FoldPolicy()
-        views = [tables_kind(fold), words_kind(), vectors_kind(self.cache)]
+        views = [tables_kind(fold), words_kind(), vectors_kind(self.embedder.space, self.cache.get)]
         self.growth = Growth(
             Succession(self.home.path, views, fold.digest, self._read_page), self.memories.position, self._take_over
         )
