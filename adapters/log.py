@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -156,6 +157,8 @@ class LogDatastore(SQLiteDatastore):
 
 class LogRecorder(SQLiteApplicationRecorder):
     """Appends facts under dense positions, with their keys and the request's receipt, in one transaction."""
+
+    held_ms = 0.0  # how long the last transaction held the log's write lock, its commit included
 
     def construct_create_table_statements(self) -> list[str]:
         return list(CREATE)
@@ -308,12 +311,15 @@ class LogRecorder(SQLiteApplicationRecorder):
         with said_clearly(), self.datastore.get_connection(commit=True) as connection:
             cursor = connection.cursor()
             cursor.execute("BEGIN IMMEDIATE")
+            began = time.perf_counter()
             try:
                 yield cursor
                 connection.commit()
             except BaseException:
                 connection.rollback()
                 raise
+            finally:
+                self.held_ms = 1_000 * (time.perf_counter() - began)
 
 
 def read_head(cursor: SQLiteCursor) -> Head:

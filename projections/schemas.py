@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -169,6 +169,10 @@ class Schemas(Resident[Schema]):
         if place == len(self._positions) or self._positions[place] != position:
             return None
         return self.rows[self._ids[place]]
+
+    def after(self, position: int) -> Iterator[Schema]:
+        """The claims told behind a log position, live or not, in log order."""
+        return (self.rows[self._ids[place]] for place in range(bisect_right(self._positions, position), len(self._ids)))
 
     def of_scope(self, scope: str) -> Iterator[Schema]:
         """The claims told in a scope, live or not, in log order."""
