@@ -28,9 +28,47 @@ class FoldPolicy:
     salience_most: float = 2.0
     # Each verdict closes this share of the distance to its bound, so no number of them can pass it, and the first
     # ones weigh most. A helped outcome says more than having been of use; irrelevance of one question says less.
+    # After sixteen `used` a memory stands at 1.93, after sixteen `irrelevant` at 0.17; one of each leaves it near 1.
     salience_used: float = 0.15
     salience_helped: float = 0.25
     salience_irrelevant: float = 0.12
+
+    # Cosines of all-MiniLM-L6-v2: from 0.55 two claims are about one topic, from 0.85 they say nearly the same.
+    # They belong to that space; another space brings its own.
+    prototype_coarse: float = 0.55
+    prototype_fine: float = 0.85
+
+    # What comes to mind beside a memory is a handful: with more edges a node, spreading reaches everything at once.
+    edges_most: int = 8
+    # An edge a fifth as strong as its node's strongest is noise beside it.
+    edge_least_share: float = 0.2
+    # Being together is a thing of the week's work; a claim itself lives longer (salience_half_life).
+    edge_half_life: timedelta = timedelta(days=7)
+    # One more joint event closes this share of what is missing to 1, so no edge grows without bound.
+    edge_semantic: float = 0.5
+    edge_temporal: float = 0.5
+    edge_together: float = 0.6
+    # Memories this alike, and of one topic, are neighbours in meaning; looser ones share only the topic's prototype.
+    semantic_least: float = 0.6
+    # Topics this alike are neighbours: half-way between unrelated (about 0.1) and one topic (0.55).
+    topic_least: float = 0.35
+    # Nearest neighbours in meaning that one new memory or topic is tied to.
+    semantic_most: int = 3
+
+    # A memory answers a bounded number of sorts of question; past that the weakest lesson goes.
+    cues_most: int = 16
+    # From here on two cues are one question in other words, and lessons of one count for the other.
+    cue_same: float = 0.95
+    # Each verdict closes this share of the distance to sure (1) or never (-1): two agree before it counts fully.
+    cue_used: float = 0.5
+    cue_irrelevant: float = 0.4
+
+    # Two claims of one kind with this cosine say the same (contract, section 3).
+    twin_cosine: float = 0.95
+    # Stage -> scopes, sessions, and the share of the active scopes of its kind that evidence must come from.
+    portable: tuple[int, int, float] = (2, 2, 0.25)
+    contextual: tuple[int, int, float] = (4, 3, 0.55)
+    everywhere: tuple[int, int, float] = (8, 5, 0.78)
 
     @property
     def digest(self) -> str:

@@ -1,11 +1,11 @@
-"""Salience: how firmly a memory is held, and how that fades."""
+"""Salience: how firmly a memory is held, how that fades, and how little it may move a score."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Protocol
 
-from .policy import FoldPolicy
+from .policy import FoldPolicy, ReadPolicy
 
 
 class Held(Protocol):
@@ -39,16 +39,23 @@ def strength_at(held: Held, as_of: datetime, policy: FoldPolicy) -> float:
     return faded(held.value, held.since, as_of, policy)
 
 
-def reinforced(value: float, since: datetime, verdict: str, at: datetime, policy: FoldPolicy) -> float:
-    """The value after a verdict at a time: a share of the way to the bound that the verdict points to.
+def reinforced(value: float, since: datetime, verdict: str, at: datetime, policy: FoldPolicy) -> tuple[float, datetime]:
+    """The value and its beginning after a verdict at a time: a share of the way to the bound it points to.
 
-    `used` and `helped` point up, `irrelevant` down; any other verdict leaves the value as it is.
+    `used` and `helped` raise the undecayed value and let it count from now on anew: what is recalled with success is
+    as fresh as what was just told. `irrelevant` lowers it and refreshes nothing. So one more `used` never leaves a
+    memory weaker at any later time, and the order of verdicts changes little. Other verdicts change nothing.
     """
-    now = faded(value, since, at, policy)
-    if verdict == "used":
-        now += policy.salience_used * (policy.salience_most - now)
-    elif verdict == "helped":
-        now += policy.salience_helped * (policy.salience_most - now)
-    elif verdict == "irrelevant":
-        now -= policy.salience_irrelevant * (now - policy.salience_least)
-    return bounded(now, policy)
+    if verdict in ("used", "helped"):
+        share = policy.salience_used if verdict == "used" else policy.salience_helped
+        return bounded(value + share * (policy.salience_most - value), policy), max(since, at)
+    if verdict == "irrelevant":
+        return bounded(value - policy.salience_irrelevant * (value - policy.salience_least), policy), since
+    return value, since
+
+
+def scale(strength: float, policy: ReadPolicy, fold: FoldPolicy) -> float:
+    """The factor on a score, within 1 +- salience_reach; a claim nobody has judged stands at exactly 1 when told."""
+    if strength >= fold.salience_start:
+        return 1 + policy.salience_reach * (strength - fold.salience_start) / (fold.salience_most - fold.salience_start)
+    return 1 - policy.salience_reach * (fold.salience_start - strength) / (fold.salience_start - fold.salience_least)

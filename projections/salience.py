@@ -106,8 +106,7 @@ class Salience(Resident[Strength]):
                 counted = replace(held, helped=held.helped + 1)
             case _:
                 return held
-        counted.value = reinforced(held.value, held.since, verdict, at, self.policy)
-        counted.since = max(held.since, at)
+        counted.value, counted.since = reinforced(held.value, held.since, verdict, at, self.policy)
         return counted
 
     def told_anew(self, held: Strength, history: bytes) -> Strength:
