@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import duckdb
 import numpy as np
 
-from ..domain.events import ClaimRemembered, Fact, KindConfirmed, KindSuggested, KindWithdrawn
+from ..domain.events import ClaimRemembered, Fact, KindConfirmed, KindReinstated, KindSuggested, KindWithdrawn
 from .columns import Columns
 from .projector import Positioned
 from .relations import Passing, Patch
@@ -30,7 +30,7 @@ class Kinds(Passing):
     """
 
     name = "kinds"
-    listens_to = ClaimRemembered, KindSuggested, KindConfirmed, KindWithdrawn
+    listens_to = ClaimRemembered, KindSuggested, KindConfirmed, KindWithdrawn, KindReinstated
     columns: ClassVar[Columns] = {
         "position": "int",
         "memory_id": "text",
@@ -49,8 +49,9 @@ class Kinds(Passing):
         self.withdrawn: list[Withdrawal] = []
 
     def fold(self, at: Positioned) -> list[tuple[Any, ...]]:
-        said = statement(at.fact)
-        return [(at.position, at.fact.originator_id, at.fact.originator_version, *said)] if said else []
+        fact, said = at.fact, statement(at.fact)
+        version = fact.compensates.version if isinstance(fact, KindReinstated) else fact.originator_version
+        return [(at.position, fact.originator_id, version, *said)] if said else []
 
     def staged(self, at: Positioned) -> Staged:  # pyright: ignore[reportIncompatibleMethodOverride] - it stages more
         fact = at.fact
@@ -92,6 +93,8 @@ def statement(fact: Fact) -> tuple[Any, ...] | None:
             said = (fact.kind, fact.source, fact.confidence, fact.cue, fact.recipe, fact.run_id)
         case KindConfirmed():
             said = (fact.kind, fact.source, 1.0, "", "", "")
+        case KindReinstated():
+            said = (fact.kind, fact.source, fact.confidence, "", fact.recipe, fact.typed_by)
         case ClaimRemembered() if fact.kind:
             said = (fact.kind, "person" if fact.actor.kind == "person" else "caller", 1.0, "", "", "")
         case _:

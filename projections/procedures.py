@@ -12,6 +12,7 @@ from ..domain.events import (
     Fact,
     FeedbackGiven,
     FeedbackWithdrawn,
+    ProcedureReinstated,
     ProcedureVerdict,
     ProcedureWithdrawn,
     TaskCommitted,
@@ -73,7 +74,7 @@ class Procedures(Resident[ProcedureRow]):
     name = "procedures"
     row = ProcedureRow
     id_column = "procedure_id"
-    listens_to = TaskCommitted, ProcedureWithdrawn, FeedbackGiven, FeedbackWithdrawn
+    listens_to = TaskCommitted, ProcedureWithdrawn, ProcedureReinstated, FeedbackGiven, FeedbackWithdrawn
     columns: ClassVar[Columns] = {
         "procedure_id": "word",
         "position": "int",
@@ -111,7 +112,7 @@ class Procedures(Resident[ProcedureRow]):
 
     def parts(self, fact: Fact) -> Iterable[tuple[str, ProcedureVerdict | None]]:
         match fact:
-            case TaskCommitted() | ProcedureWithdrawn():
+            case TaskCommitted() | ProcedureWithdrawn() | ProcedureReinstated():
                 return [(fact.procedure_id, None)] if fact.procedure_id else []
             case FeedbackGiven():
                 return [(verdict.procedure_id, verdict) for verdict in fact.procedures]
@@ -127,6 +128,8 @@ class Procedures(Resident[ProcedureRow]):
                 return written_down(at.position, fact)
             case ProcedureWithdrawn() if held:
                 return replace(held, withdrawn=True)
+            case ProcedureReinstated() if held:
+                return replace(held, withdrawn=False)
             case FeedbackGiven() if held and part:
                 word = part.effect or part.use
                 history = given(held.history, at.position, fact, word)

@@ -24,11 +24,15 @@ from ..domain.events import (
     CorrectionApplied,
     CorrectionOpened,
     CorrectionRejected,
+    CorrectionReopened,
     CorrectionRolledBack,
     Fact,
     KindConfirmed,
+    KindReinstated,
     KindSuggested,
     KindWithdrawn,
+    RestatementReinstated,
+    RestatementWithdrawn,
 )
 from ..domain.kinds import KindFact, standing_kind
 from ..domain.vocabulary import KIND_AUTHORITY, KINDS
@@ -90,6 +94,8 @@ class Schemas(Resident[Schema]):
     listens_to = (
         ClaimRemembered,
         ClaimRestated,
+        RestatementWithdrawn,
+        RestatementReinstated,
         ClaimRetired,
         ClaimReinstated,
         ClaimSuppressed,
@@ -99,10 +105,12 @@ class Schemas(Resident[Schema]):
         KindSuggested,
         KindConfirmed,
         KindWithdrawn,
+        KindReinstated,
         CorrectionOpened,
         CorrectionApplied,
         CorrectionRejected,
         CorrectionRolledBack,
+        CorrectionReopened,
         ContentErased,
     )
     columns: ClassVar[Columns] = {
@@ -219,11 +227,14 @@ def told(position: int, fact: ClaimRemembered) -> Schema:
 def changed(held: Schema, fact: Fact) -> dict[str, Any]:
     """What a later fact changes, before `settled` draws the conclusions."""
     match fact:
-        case ClaimRestated():
+        case ClaimRestated() | RestatementReinstated():
             return {"restatements": held.restatements + 1}
+        case RestatementWithdrawn():
+            return {"restatements": held.restatements - 1}
         case ClaimRetired():
-            retirement = f"{fact.originator_version} {fact.reason} {fact.replaced_by}"
-            return {"retirements": (*held.retirements, retirement)}
+            retirement = f"{fact.restores or fact.originator_version} {fact.reason} {fact.replaced_by}"
+            in_order = sorted((*held.retirements, retirement), key=lambda r: int(r.split(" ", 1)[0]))
+            return {"retirements": tuple(in_order)}
         case ClaimReinstated():
             taken_back = f"{fact.compensates.version} "
             return {"retirements": tuple(r for r in held.retirements if not r.startswith(taken_back))}
@@ -235,7 +246,7 @@ def changed(held: Schema, fact: Fact) -> dict[str, Any]:
             return {"promoted": fact.stage}
         case ClaimPinned():
             return {"pinned": fact.stage}
-        case CorrectionOpened():
+        case CorrectionOpened() | CorrectionReopened():
             return {} if fact.applied else {"cases": (*held.cases, fact.case_id)}
         case CorrectionApplied() | CorrectionRejected() | CorrectionRolledBack():
             return {"cases": tuple(case for case in held.cases if case != fact.case_id)}
@@ -245,6 +256,9 @@ def changed(held: Schema, fact: Fact) -> dict[str, Any]:
             return kinds(held.kind_facts + kind_fact(fact, fact.kind, fact.source, fact.confidence))
         case KindConfirmed():
             return kinds(held.kind_facts + kind_fact(fact, fact.kind, fact.source, 1.0))
+        case KindReinstated():
+            again = kind_fact(fact, fact.kind, fact.source, fact.confidence, fact.compensates.version)
+            return kinds(in_order_of_telling(held.kind_facts + again))
         case KindWithdrawn():
             facts = _KIND_FACT.iter_unpack(held.kind_facts)
             return kinds(b"".join(_KIND_FACT.pack(*f) for f in facts if f[0] != fact.compensates.version))
@@ -267,9 +281,14 @@ def settled(schema: Schema) -> Schema:
     return schema
 
 
-def kind_fact(fact: Fact, kind: str, source: str, confidence: float) -> bytes:
+def kind_fact(fact: Fact, kind: str, source: str, confidence: float, version: int = 0) -> bytes:
     """One statement about a claim's kind, packed: 14 bytes, since every claim has one or two."""
-    return _KIND_FACT.pack(fact.originator_version, KINDS.index(kind), SOURCES.index(source), confidence)
+    return _KIND_FACT.pack(version or fact.originator_version, KINDS.index(kind), SOURCES.index(source), confidence)
+
+
+def in_order_of_telling(packed: bytes) -> bytes:
+    """The statements by their place in the stream: one that counts again stands where it stood."""
+    return b"".join(_KIND_FACT.pack(*f) for f in sorted(_KIND_FACT.iter_unpack(packed)))
 
 
 def kinds(packed: bytes) -> dict[str, Any]:
