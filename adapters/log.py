@@ -149,10 +149,10 @@ class LogConnectionPool(SQLiteConnectionPool):
 class LogDatastore(SQLiteDatastore):
     """One log file."""
 
-    def __init__(self, db_name: str) -> None:
-        super().__init__(db_name, lock_timeout=LOCK_TIMEOUT_SECONDS, originator_id_type="text")
+    def __init__(self, db_name: str, lock_timeout: int = LOCK_TIMEOUT_SECONDS) -> None:
+        super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type="text")
         self.pool.close()
-        self.pool = LogConnectionPool(db_name=db_name, lock_timeout=LOCK_TIMEOUT_SECONDS)
+        self.pool = LogConnectionPool(db_name=db_name, lock_timeout=lock_timeout)
 
 
 class LogRecorder(SQLiteApplicationRecorder):
@@ -389,7 +389,7 @@ class Factory(sqlite.SQLiteFactory):  # the library wants exactly one factory in
         db_name = cast("str", self.env.get(self.SQLITE_DBNAME))
         with said_clearly():
             Path(db_name).touch(mode=0o600)
-        self.datastore = LogDatastore(db_name)
+        self.datastore = LogDatastore(db_name, int(self.env.get(self.SQLITE_LOCK_TIMEOUT) or LOCK_TIMEOUT_SECONDS))
 
     def mapper(self, transcoder: Transcoder | None = None, mapper_class: Any = None) -> Any:  # noqa: ARG002 - the library's signature
         return FactMapper(transcoder=transcoder or self.transcoder())
@@ -400,9 +400,13 @@ class Factory(sqlite.SQLiteFactory):  # the library wants exactly one factory in
         return recorder
 
 
-def log_environment(path: Path) -> dict[str, str]:
-    """The environment that opens this log in an eventsourcing Application."""
-    return {"PERSISTENCE_MODULE": __name__, "SQLITE_DBNAME": str(path)}
+def log_environment(path: Path, lock_timeout: int = LOCK_TIMEOUT_SECONDS) -> dict[str, str]:
+    """The environment that opens this log in an eventsourcing Application; `lock_timeout` in seconds."""
+    return {
+        "PERSISTENCE_MODULE": __name__,
+        "SQLITE_DBNAME": str(path),
+        "SQLITE_LOCK_TIMEOUT": str(lock_timeout),
+    }
 
 
 class LogReader:

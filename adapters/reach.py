@@ -72,15 +72,15 @@ def resolved(home: str | Path) -> Path:
     return Path(os.path.realpath(Path(home).expanduser()))
 
 
-def socket_path(home: str | Path) -> str:
+def socket_path(home: str | Path, longest: int = SOCKET_PATH_BYTES) -> str:
     """Where the owner of this home listens: in the home, or in a short private folder when its path is too long."""
     inside = resolved(home) / "owner.sock"
-    if len(os.fsencode(inside)) <= SOCKET_PATH_BYTES:
+    if len(os.fsencode(inside)) <= longest:
         return str(inside)
     name = hashlib.sha256(os.fsencode(resolved(home))).hexdigest()[:20] + ".sock"
     for folder in (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - checked below
         short = Path(folder) / f"slw-{os.getuid()}" / name
-        if folder and len(os.fsencode(short)) <= SOCKET_PATH_BYTES:
+        if folder and len(os.fsencode(short)) <= longest:
             private_folder(short.parent)
             return str(short)
     raise Unreachable(

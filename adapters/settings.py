@@ -27,6 +27,8 @@ class Settings:
     flush_seconds: float = 1.0
     # A recall waits this long for vectors of what its own session has just remembered.
     vector_wait_seconds: float = 1.0
+    # How long an append waits for another program that holds the log.
+    lock_seconds: int = 30
     problems: tuple[str, ...] = field(default=(), compare=False)
 
     @property

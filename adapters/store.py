@@ -91,7 +91,7 @@ class Store:
         return cls(place, settings or read_settings(place.settings), clock, embedder or Embedder())
 
     def _open(self) -> None:
-        self.memories = Memories(log_environment(self.home.log), clock=self._clock)
+        self.memories = Memories(log_environment(self.home.log, self.settings.lock_seconds), clock=self._clock)
         self._reader = LogReader(self.home.log)
         self._followed = LogReader(self.home.log)
         self.cache = EmbeddingCache(self.home.embeddings, self.embedder.space, self.embedder.dim)
