@@ -94,6 +94,19 @@ class ReadPolicy:
     session_best: int = 3
     association_weight: float = 0.5
 
+    # A hit must mean something like the question, or say enough of what the question is about (its idf mass).
+    floor_cosine: float = 0.25
+    floor_said: float = 0.3
+
+    # Procedures: relevance of at least this much; then each report of help is a little, each of harm more than twice
+    # that, at most three of each; one whose own task failed stands back. The whole moves a score by at most 30 %.
+    procedure_threshold: float = 0.25
+    procedure_helped: float = 0.04
+    procedure_harmed: float = 0.1
+    procedure_failed: float = 0.1
+    procedure_reports: int = 3
+    procedure_evidence_most: float = 0.3
+
     @property
     def digest(self) -> str:
         return digest_of(self)

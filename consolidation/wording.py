@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from ..domain.events import Procedure
+
 # English function words and the words a question is made of; they stand in every second memory and tell none apart.
 STOP_WORDS = frozenset(
     """
@@ -50,3 +52,14 @@ def query_text(query: str, common: Collection[str] = ()) -> str:
     """What is embedded of a question: its words but those that say nothing here; all of it when none is left."""
     kept = [w for w in query.split() if "".join(_WORD.findall(w.casefold())) not in common]
     return " ".join(kept) or query
+
+
+def procedure_text(goal: str, procedure: Procedure) -> str:
+    """All that a procedure is found by: its goal, summary, steps, caveats and context, one a line."""
+    context = (f"{key}: {value}" for key, value in procedure.context.items())
+    return "\n".join((goal, procedure.summary, *procedure.steps, *procedure.caveats, *context))
+
+
+def shelf_of(scope: str) -> str:
+    """Where the procedures of a scope stand in the indexes, beside its claims; no scope can be named so."""
+    return f"{scope}\0procedures"

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from usearch.index import Index, MetricKind, ScalarKind
+from usearch.compiled import MetricKind, ScalarKind
+from usearch.index import Index
 
-from ..consolidation.wording import document_text
-from ..domain.events import ClaimRemembered, ContentErased
+from ..consolidation.wording import document_text, procedure_text, shelf_of
+from ..domain.events import ClaimRemembered, ContentErased, Fact, TaskCommitted
 from .projector import Damaged, Positioned, ViewKind
 
 FOLDER = "vectors"
@@ -32,6 +33,15 @@ def empty_index(dim: int) -> Index:
     return Index(
         ndim=dim, metric=MetricKind.IP, dtype=ScalarKind.F16, connectivity=2, expansion_add=1, expansion_search=1
     )
+
+
+def embedded_texts(fact: Fact) -> list[str]:
+    """What of a fact is embedded: a claim without its label, a procedure as a whole; nothing of other facts."""
+    if isinstance(fact, ClaimRemembered):
+        return [document_text(fact.content)]
+    if isinstance(fact, TaskCommitted) and fact.procedure is not None:
+        return [procedure_text(fact.final_goal, fact.procedure)]
+    return []
 
 
 @dataclass(slots=True)
@@ -97,12 +107,12 @@ class Vectors:
     def apply(self, page: Sequence[Positioned]) -> None:
         """Fold up to the first claim whose vector is not there yet."""
         news = [at for at in page if at.position > self._position]
-        claims = [at.fact for at in news if isinstance(at.fact, ClaimRemembered)]
-        found = iter(self._vectors_of([document_text(claim.content) for claim in claims]) if claims else ())
+        texts = [text for at in news for text in embedded_texts(at.fact)]
+        found = iter(self._vectors_of(texts) if texts else ())
         for at in news:
-            if isinstance(at.fact, ClaimRemembered):
+            if texts_here := embedded_texts(at.fact):
                 vector = next(found)
-                if vector is None and at.fact.content:
+                if vector is None and texts_here[0]:
                     break
                 self._add(at.fact, vector)
             elif isinstance(at.fact, ContentErased):
@@ -111,11 +121,17 @@ class Vectors:
         for scope in self._scopes.values():
             scope.settle()
 
-    def _add(self, fact: ClaimRemembered, vector: np.ndarray | None) -> None:
-        scope = self._scopes.get(fact.scope)
+    def _add(self, fact: Fact, vector: np.ndarray | None) -> None:
+        if isinstance(fact, ClaimRemembered):
+            shelf, target_id = fact.scope, fact.originator_id
+        elif isinstance(fact, TaskCommitted):
+            shelf, target_id = shelf_of(fact.scope), fact.procedure_id
+        else:
+            return
+        scope = self._scopes.get(shelf)
         if scope is None:
-            scope = self._scopes[fact.scope] = ScopeVectors(len(self._scopes) + 1, empty_index(self._dim))
-        self._rows[fact.originator_id] = (scope, scope.told)
+            scope = self._scopes[shelf] = ScopeVectors(len(self._scopes) + 1, empty_index(self._dim))
+        self._rows[target_id] = (scope, scope.told)
         if vector is not None:
             scope.waiting.append((scope.told, vector))
         scope.told += 1
@@ -206,9 +222,15 @@ class Vectors:
                 digest.update(np.asarray(scope.index.get(keys[start : start + 1_000]), np.float16).tobytes())
         return {"vectors": digest.hexdigest()}
 
-    def close(self) -> None:
+    def counts(self) -> dict[str, int]:
+        return {"vectors": sum(len(scope.index) for scope in self._scopes.values())}
+
+    def come_to_rest(self) -> None:
         if self._position > self._durable:
             self.write()
+
+    def close(self) -> None:
+        self.come_to_rest()
 
 
 def written(path: Path, data: bytes) -> None:

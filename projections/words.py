@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import sqlite3
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from ..consolidation.wording import symbols_of, words_of
+from ..consolidation.wording import procedure_text, shelf_of, subject_of, symbols_of, words_of
 from ..domain.events import (
     ClaimReinstated,
     ClaimRemembered,
@@ -20,6 +22,9 @@ from ..domain.events import (
     ClaimUnsuppressed,
     ContentErased,
     Fact,
+    ProcedureReinstated,
+    ProcedureWithdrawn,
+    TaskCommitted,
 )
 from .projector import Damaged, Positioned, ViewKind
 
@@ -41,7 +46,8 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE scopes (no INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE);
 CREATE TABLE docs (
     row INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, scope_no INTEGER NOT NULL, session TEXT NOT NULL,
-    content TEXT NOT NULL, retirements TEXT NOT NULL DEFAULT '', suppressed INTEGER NOT NULL DEFAULT 0,
+    subject TEXT NOT NULL, content TEXT NOT NULL,
+    retirements TEXT NOT NULL DEFAULT '', suppressed INTEGER NOT NULL DEFAULT 0,
     erased INTEGER NOT NULL DEFAULT 0);
 CREATE VIRTUAL TABLE own USING fts5(text, content='', tokenize='porter unicode61');
 CREATE VIRTUAL TABLE around USING fts5(text, content='', tokenize='porter unicode61');
@@ -62,6 +68,7 @@ class Doc:
     memory_id: str
     session: str
     place: int
+    subject: str = ""
     retirements: tuple[int, ...] = ()
     suppressed: bool = False
     erased: bool = False
@@ -78,6 +85,12 @@ class Scope:
     no: int
     docs: list[Doc] = field(default_factory=list[Doc])
     sessions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    subjects: dict[str, int] = field(default_factory=dict[str, int])
+
+    def named_in(self, folded: str) -> str:
+        """The one subject of this scope that a question (case folded) names; empty when it names none or several."""
+        named = [s for s in self.subjects if s in folded and re.search(rf"\b{re.escape(s)}\b", folded)]
+        return named[0] if len(named) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +154,18 @@ class Words:
     def _load(self) -> None:
         for no, name in self._db.execute("SELECT no, scope FROM scopes ORDER BY no"):
             self._numbered[no] = self._scopes[name] = Scope(no)
-        for row, memory_id, no, session, retirements, suppressed, erased in self._db.execute(
-            "SELECT row, memory_id, scope_no, session, retirements, suppressed, erased FROM docs ORDER BY row"
+        for row, memory_id, no, session, subject, retirements, suppressed, erased in self._db.execute(
+            "SELECT row, memory_id, scope_no, session, subject, retirements, suppressed, erased FROM docs ORDER BY row"
         ):
-            doc = self._place(self._numbered[no], row, memory_id, session)
+            doc = self._place(self._numbered[no], row, memory_id, session, subject)
             doc.retirements = tuple(int(v) for v in retirements.split())
             doc.suppressed, doc.erased = bool(suppressed), bool(erased)
 
-    def _place(self, scope: Scope, row: int, memory_id: str, session: str) -> Doc:
+    def _place(self, scope: Scope, row: int, memory_id: str, session: str, subject: str) -> Doc:
         beside = scope.sessions.setdefault(session or memory_id, [])
-        doc = Doc(row, memory_id, session or memory_id, len(beside))
+        doc = Doc(row, memory_id, session or memory_id, len(beside), sys.intern(subject))
+        if subject:
+            scope.subjects[subject] = scope.subjects.get(subject, 0) + 1
         beside.append(len(scope.docs))
         scope.docs.append(doc)
         self._docs[memory_id] = (scope, doc)
@@ -174,50 +189,61 @@ class Words:
         self._rewrite()
 
     def _fold(self, fact: Fact) -> None:
-        if isinstance(fact, ClaimRemembered):
-            self._add(fact)
-            return
-        if not isinstance(fact, (ClaimRetired, ClaimReinstated, ClaimSuppressed, ClaimUnsuppressed, ContentErased)):
-            return
-        held = self._docs.get(fact.originator_id)
+        match fact:
+            case ClaimRemembered():
+                self._add(fact.scope, fact.originator_id, fact.session_id, fact.content)
+            case TaskCommitted():
+                if fact.procedure is not None:
+                    text = procedure_text(fact.final_goal, fact.procedure)
+                    self._add(shelf_of(fact.scope), fact.procedure_id, "", text)
+            case ProcedureWithdrawn() | ProcedureReinstated():
+                self._change(fact, fact.procedure_id)
+            case ClaimRetired() | ClaimReinstated() | ClaimSuppressed() | ClaimUnsuppressed() | ContentErased():
+                self._change(fact, fact.originator_id)
+            case _:
+                pass
+
+    def _change(self, fact: Fact, target_id: str) -> None:
+        """What keeps a memory from being found came or went; the rows beside it hear of it."""
+        held = self._docs.get(target_id)
         if held is None:
             return
         scope, doc = held
         self._touch(scope, doc)
         match fact:
             case ClaimRetired():
-                doc.retirements = (*doc.retirements, fact.originator_version)
+                doc.retirements = (*doc.retirements, fact.restores or fact.originator_version)
             case ClaimReinstated():
                 doc.retirements = tuple(v for v in doc.retirements if v != fact.compensates.version)
-            case ClaimSuppressed():
+            case ClaimSuppressed() | ProcedureWithdrawn():
                 doc.suppressed = True
-            case ClaimUnsuppressed():
+            case ClaimUnsuppressed() | ProcedureReinstated():
                 doc.suppressed = False
-            case ContentErased():
+            case _:
                 doc.erased = True
         if doc.erased:
             self._rewrite()
-            self._db.execute("UPDATE docs SET content='' WHERE row=?", (doc.row,))
+            self._db.execute("UPDATE docs SET content='', subject='' WHERE row=?", (doc.row,))
         self._db.execute(
             "UPDATE docs SET retirements=?, suppressed=?, erased=? WHERE row=?",
             (" ".join(map(str, doc.retirements)), doc.suppressed, doc.erased, doc.row),
         )
 
-    def _add(self, fact: ClaimRemembered) -> None:
-        scope = self._scopes.get(fact.scope)
+    def _add(self, shelf: str, target_id: str, session: str, content: str) -> None:
+        scope = self._scopes.get(shelf)
         if scope is None:
-            scope = self._scopes[fact.scope] = Scope(len(self._scopes) + 1)
+            scope = self._scopes[shelf] = Scope(len(self._scopes) + 1)
             self._numbered[scope.no] = scope
-            self._db.execute("INSERT INTO scopes VALUES (?,?)", (scope.no, fact.scope))
+            self._db.execute("INSERT INTO scopes VALUES (?,?)", (scope.no, shelf))
         row = scope.no * BLOCK + len(scope.docs)
-        doc = self._place(scope, row, fact.originator_id, fact.session_id)
+        doc = self._place(scope, row, target_id, session, subject_of(content))
         self._db.execute(
-            "INSERT INTO docs (row, memory_id, scope_no, session, content) VALUES (?,?,?,?,?)",
-            (row, fact.originator_id, scope.no, doc.session, fact.content),
+            "INSERT INTO docs (row, memory_id, scope_no, session, subject, content) VALUES (?,?,?,?,?,?)",
+            (row, target_id, scope.no, doc.session, doc.subject, content),
         )
         doc.erased = True  # not there yet, while its neighbours say what they were
         self._touch(scope, doc)
-        doc.erased = False
+        doc.erased = not content  # blanked in the log since: it was told, and no word of it is left
 
     # -- neighbours
 
@@ -237,6 +263,17 @@ class Words:
                 if len(after) == REACH:
                     break
         return [*reversed(before), *([members[doc.place]] if doc.live else []), *after]
+
+    @staticmethod
+    def next_to(scope: Scope, doc: Doc) -> tuple[int, int]:
+        """The rows of the live memories told just before and just after in its session; -1 where there is none."""
+        members = scope.sessions[doc.session]
+        before = (members[n] for n in range(doc.place - 1, -1, -1))
+        after = (members[n] for n in range(doc.place + 1, len(members)))
+        return (
+            next((row for row in before if scope.docs[row].live), -1),
+            next((row for row in after if scope.docs[row].live), -1),
+        )
 
     def _touch(self, scope: Scope, doc: Doc) -> None:
         """Note what stands in the index for a memory and those beside it, before that changes."""
@@ -371,6 +408,15 @@ class Words:
             "words.own": digest_of(self._db.execute("SELECT * FROM terms ORDER BY term")),
             "words.around": digest_of(self._db.execute("SELECT * FROM around_terms ORDER BY term")),
         }
+
+    def counts(self) -> dict[str, int]:
+        [own] = self._db.execute("SELECT count(*) FROM terms").fetchone()
+        [around] = self._db.execute("SELECT count(*) FROM around_terms").fetchone()
+        return {"words.docs": len(self._docs), "words.own": own, "words.around": around}
+
+    def come_to_rest(self) -> None:
+        self.flush()
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         if self._db.in_transaction:

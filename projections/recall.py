@@ -1,0 +1,326 @@
+"""Recall: the read side. A cue, a scope and a time in; a small, ordered set of memories and procedures out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+
+from ..consolidation.policy import FoldPolicy, ReadPolicy
+from ..consolidation.procedures import Record, fitness, relevance
+from ..consolidation.ranking import Candidates, Scores, scored
+from ..consolidation.salience import strength_at
+from ..consolidation.wording import shelf_of
+from ..domain.vocabulary import Kind, Pathway, Verb
+from .procedures import ProcedureRow
+from .salience import Strength
+from .schemas import Schema
+from .vectors import Vectors
+from .words import Question, Scope, Words
+
+# So many candidates come from each channel before they are fused.
+FROM_EACH = 300
+# The words in "why" are few, so that it stays one short phrase.
+WORDS_NAMED = 3
+# From here on "why" speaks of meaning, and of what feedback taught.
+CLOSE_IN_MEANING = 0.4
+TAUGHT = 0.01
+# A floor is looked for among the best this many; what ranks below them is not shown before they are.
+LOOKED_AT = 150
+
+Associations = Callable[[np.ndarray, Sequence[str]], Mapping[str, float]]
+
+
+class Rows(Protocol):
+    """What recall reads of the tables."""
+
+    @property
+    def schemas(self) -> Mapping[str, Schema]: ...
+
+    @property
+    def salience(self) -> Mapping[str, Strength]: ...
+
+    @property
+    def procedures(self) -> Mapping[str, ProcedureRow]: ...
+
+    @property
+    def position(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One target that answers the cue: its score, how it was reached, the parts of the score, and why in a phrase."""
+
+    target_id: str
+    score: float
+    pathway: Pathway = "direct"
+    parts: dict[str, float] = field(default_factory=dict[str, float])
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to, best first. `hidden_by_kind` counts likely answers that a kind filter kept out."""
+
+    memories: list[Hit]
+    procedures: list[Hit]
+    relevant_total: int
+    hidden_by_kind: int
+    warnings: list[str]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Candidates with everything that was known of them, before the floor."""
+
+    memory_ids: list[str]
+    found: Candidates
+    scores: Scores
+    order: np.ndarray
+
+
+def no_associations(_cue: np.ndarray, _memory_ids: Sequence[str]) -> Mapping[str, float]:
+    """Feedback taught nothing yet."""
+    return {}
+
+
+class Recall:
+    """Searches one generation. Belongs to the engine's thread; reads and writes nothing."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        words: Words,
+        vectors: Vectors,
+        policy: ReadPolicy,
+        *,
+        fold_policy: FoldPolicy | None = None,
+        associations: Associations = no_associations,
+    ) -> None:
+        self._rows, self._words, self._vectors = rows, words, vectors
+        self._policy, self._fold_policy = policy, fold_policy or FoldPolicy()
+        self._associations = associations
+
+    def search(
+        self,
+        cue: str,
+        vector: np.ndarray | None,
+        scope: str,
+        *,
+        as_of: datetime,
+        kind: Kind | None = None,
+        limit: int = 100,
+        verb: Verb = "recall",  # noqa: ARG002 - both verbs rank alike; the log says which it was
+    ) -> Found:
+        """The memories and procedures of a scope that answer the cue, at most `limit` memories.
+
+        `vector` is the cue's (384,), or None where only words are searched; `as_of` decides how far salience has
+        faded. Ties go to what was told first.
+        """
+        question = self._words.question(cue)
+        memories, hidden = self._memories(cue, question, vector, scope, as_of, kind)
+        return Found(
+            memories=memories[:limit],
+            procedures=self._procedures(question, vector, scope),
+            relevant_total=len(memories),
+            hidden_by_kind=hidden,
+            warnings=[],
+            position=self._rows.position,
+        )
+
+    # -- memories
+
+    def _memories(
+        self,
+        cue: str,
+        question: Question,
+        vector: np.ndarray | None,
+        scope_name: str,
+        as_of: datetime,
+        kind: Kind | None,
+    ) -> tuple[list[Hit], int]:
+        scope = self._words.scope(scope_name)
+        if scope is None:
+            return [], 0
+        everything = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, None), question)
+        if kind is None:
+            return everything, 0
+        within = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, kind), question)
+        hidden = sum(self._rows.schemas[hit.target_id].kind != kind for hit in everything[:10])
+        return within, hidden
+
+    def _ranked(
+        self,
+        cue: str,
+        question: Question,
+        vector: np.ndarray | None,
+        scope_name: str,
+        scope: Scope,
+        as_of: datetime,
+        kind: Kind | None,
+    ) -> Ranked:
+        # Inside a kind the best of everything is not enough: its own best may come after the first few hundred.
+        limit = FROM_EACH if kind is None else max(FROM_EACH, len(scope.docs))
+        own = self._words.own(scope, question, limit)
+        around = self._words.around(scope, question, limit)
+        nearest = np.empty(0, np.int64) if vector is None else self._vectors.nearest(scope_name, vector, limit)[0]
+        rows = np.unique(np.concatenate([own.rows, around.rows, nearest]))
+        shown = np.array([self._may_be_shown(scope, row, kind) for row in rows.tolist()], np.bool_)
+        rows = rows[shown] if len(rows) else rows
+        memory_ids = [scope.docs[row].memory_id for row in rows.tolist()]
+        found = Candidates(
+            own=at_rows(rows, own.rows, own.scores),
+            around=at_rows(rows, around.rows, around.scores),
+            **self._meaning(scope, scope_name, rows, vector),
+            named=self._named(cue, scope, rows),
+            salience=np.array([self._salience(memory_id, as_of) for memory_id in memory_ids], np.float64),
+            association=self._association(vector, memory_ids),
+        )
+        scores = scored(found, self._policy)
+        return Ranked(memory_ids, found, scores, np.lexsort((rows, -scores.total)))
+
+    def _may_be_shown(self, scope: Scope, row: int, kind: Kind | None) -> bool:
+        doc = scope.docs[row]
+        if not doc.live:
+            return False
+        schema = self._rows.schemas.get(doc.memory_id)
+        return schema is not None and schema.live and (kind is None or schema.kind == kind)
+
+    def _meaning(
+        self, scope: Scope, scope_name: str, rows: np.ndarray, vector: np.ndarray | None
+    ) -> dict[str, np.ndarray]:
+        """Cosines of the candidates and of the live memory on either side, and which session each is of."""
+        beside = np.full((len(rows), 2), -1, np.int64)
+        session = np.zeros(len(rows), np.int64)
+        numbers: dict[str, int] = {}
+        for i, row in enumerate(rows.tolist()):
+            doc = scope.docs[row]
+            session[i] = numbers.setdefault(doc.session, len(numbers))
+            beside[i] = self._words.next_to(scope, doc)
+        if vector is None:
+            unknown = np.full(len(rows), np.nan)
+            return {"cosine": unknown, "beside": np.full((len(rows), 2), np.nan), "session": session}
+        wanted = np.unique(np.concatenate([rows, beside[beside >= 0]]))
+        cosines = self._vectors.cosines(scope_name, vector, wanted)
+        places = np.searchsorted(wanted, np.maximum(beside, 0)).clip(0, max(len(wanted) - 1, 0))
+        near = np.where(beside >= 0, cosines[places], np.nan) if len(wanted) else np.full((len(rows), 2), np.nan)
+        return {"cosine": cosines[np.searchsorted(wanted, rows)], "beside": near, "session": session}
+
+    @staticmethod
+    def _named(cue: str, scope: Scope, rows: np.ndarray) -> np.ndarray:
+        name = scope.named_in(cue.casefold())
+        return np.array([bool(name) and scope.docs[row].subject == name for row in rows.tolist()], np.bool_)
+
+    def _salience(self, memory_id: str, as_of: datetime) -> float:
+        """How firmly it is held, from -1 (least) over 0 (as told) to 1 (most)."""
+        held = self._rows.salience.get(memory_id)
+        if held is None:
+            return 0.0
+        policy = self._fold_policy
+        above = strength_at(held, as_of, policy) - policy.salience_start
+        bound = policy.salience_most if above > 0 else policy.salience_least
+        return above / abs(bound - policy.salience_start)
+
+    def _association(self, vector: np.ndarray | None, memory_ids: Sequence[str]) -> np.ndarray:
+        taught = {} if vector is None else self._associations(vector, memory_ids)
+        return np.array([taught.get(memory_id, 0.0) for memory_id in memory_ids], np.float64)
+
+    def _hits(self, ranked: Ranked, question: Question) -> list[Hit]:
+        """What passes the floor, best first: it says enough of the question, or means something like it."""
+        best = ranked.order[:LOOKED_AT].tolist()
+        contents = self._words.contents([ranked.memory_ids[i] for i in best])
+        said = self._words.said(question, [contents.get(ranked.memory_ids[i], "") for i in best])
+        mass = question.mass
+        hits: list[Hit] = []
+        for i, terms in zip(best, said, strict=True):
+            share = sum(question.terms[t] for t in terms) / mass if mass else 0.0
+            cosine = float(np.nan_to_num(ranked.found.cosine[i]))
+            direct = share >= self._policy.floor_said or cosine >= self._policy.floor_cosine
+            beside = float(np.nanmax(ranked.found.beside[i], initial=0.0)) >= self._policy.floor_cosine
+            if direct or beside:
+                hits.append(self._hit(ranked, i, terms, share, "direct" if direct else "associated"))
+        return hits
+
+    def _hit(self, ranked: Ranked, i: int, terms: frozenset[str], share: float, pathway: Pathway) -> Hit:
+        scores, found = ranked.scores, ranked.found
+        parts = {
+            "words": scores.words[i],
+            "meaning": scores.meaning[i],
+            "named": scores.named[i],
+            "session": scores.session[i],
+            "association": scores.association[i],
+            "salience": found.salience[i],
+            "said_share": share,
+            "cosine": float(np.nan_to_num(found.cosine[i])),
+        }
+        memory_id = ranked.memory_ids[i]
+        held = self._rows.salience.get(memory_id)
+        return Hit(
+            target_id=memory_id,
+            score=round(float(scores.total[i]), 6),
+            pathway=pathway,
+            parts={name: round(float(value), 4) for name, value in parts.items()},
+            why=reason(parts, sorted(terms), held.used if held else 0),
+        )
+
+    # -- procedures
+
+    def _procedures(self, question: Question, vector: np.ndarray | None, scope_name: str) -> list[Hit]:
+        shelf_name = shelf_of(scope_name)
+        shelf = self._words.scope(shelf_name)
+        if shelf is None:
+            return []
+        matched = self._words.own(shelf, question, FROM_EACH).rows
+        nearest = np.empty(0, np.int64) if vector is None else self._vectors.nearest(shelf_name, vector, FROM_EACH)[0]
+        rows = np.unique(np.concatenate([matched, nearest]))
+        rows = np.array([row for row in rows.tolist() if shelf.docs[row].live], np.int64)
+        ids = [shelf.docs[row].memory_id for row in rows.tolist()]
+        cosines = np.full(len(rows), np.nan) if vector is None else self._vectors.cosines(shelf_name, vector, rows)
+        texts = self._words.contents(ids)
+        said = self._words.said(question, [texts.get(i, "") for i in ids])
+        hits: list[tuple[float, int, Hit]] = []
+        for procedure_id, row, cosine, terms in zip(ids, rows.tolist(), cosines.tolist(), said, strict=True):
+            held = self._rows.procedures.get(procedure_id)
+            if held is None or held.withdrawn:
+                continue
+            share = sum(question.terms[t] for t in terms) / question.mass if question.mass else 0.0
+            relevant = relevance(share, None if np.isnan(cosine) else cosine)
+            record = Record(held.helped, held.harmed, held.outcome == "failure")
+            score = fitness(relevant, record, self._policy)
+            if score is not None:
+                parts = {"relevance": round(relevant, 4), "said_share": round(share, 4)}
+                why = reason({"words": share, "meaning": 0.0, **parts}, sorted(terms), held.helped)
+                hits.append((-score, row, Hit(procedure_id, round(score, 6), "direct", parts, why)))
+        return [hit for _, _, hit in sorted(hits, key=lambda h: h[:2])]
+
+
+def at_rows(rows: np.ndarray, some: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values that are known for some rows, over all rows; 0 elsewhere, and other rows are left out."""
+    out = np.zeros(len(rows))
+    if len(rows) and len(some):
+        places = np.searchsorted(rows, some).clip(0, len(rows) - 1)
+        there = rows[places] == some
+        out[places[there]] = values[there]
+    return out
+
+
+def reason(parts: Mapping[str, float], terms: Sequence[str], used: int) -> str:
+    """Why a target is shown, in one short phrase."""
+    said: list[str] = []
+    if terms:
+        said.append("says " + ", ".join(f"'{t}'" for t in terms[:WORDS_NAMED]))
+    if parts.get("cosine", 0.0) >= CLOSE_IN_MEANING or (not terms and parts.get("meaning", 0.0) > 0):
+        said.append("close in meaning")
+    if not terms and parts.get("words", 0.0) > 0:
+        said.append("stands beside a match")
+    if parts.get("named", 0.0) > 0:
+        said.append("is about who was named")
+    if parts.get("association", 0.0) > TAUGHT:
+        said.append("helped with a question like this")
+    if used:
+        said.append(f"used {used}x")
+    return "; ".join(said) or "near in its session"
