@@ -98,14 +98,48 @@ class ReadPolicy:
     floor_cosine: float = 0.25
     floor_said: float = 0.3
 
-    # Procedures: relevance of at least this much; then each report of help is a little, each of harm more than twice
-    # that, at most three of each; one whose own task failed stands back. The whole moves a score by at most 30 %.
-    procedure_threshold: float = 0.25
-    procedure_helped: float = 0.04
-    procedure_harmed: float = 0.1
-    procedure_failed: float = 0.1
+    # -- what feedback taught about a question
+
+    # Cues less alike than this have nothing to tell each other; above it the likeness counts from 0 to 1 …
+    cue_threshold: float = 0.3
+    # … raised to this power, so that near questions weigh much more than those on the same topic.
+    cue_sharpness: float = 2.0
+
+    # -- spreading
+
+    # Each hop passes on this share, and two hops are the most: a third would reach most of a scope.
+    hop_share: float = 0.5
+    hops_most: int = 2
+
+    # -- wider stages
+
+    # A contextual memory comes from another world: it must be clearly more relevant to be shown (contract, section 3).
+    contextual_factor: float = 0.70
+
+    # -- procedures
+
+    # Below this relevance a method is about something else, whatever it did for others.
+    procedure_threshold: float = 0.30
+    # Part of the relevance that meaning decides where vectors are; words decide the rest.
+    procedure_meaning: float = 0.6
+    # Each report of help adds this share of the relevance, each report of harm takes more than twice as much, and
+    # three of each count: three helps cannot lift a method over a neutral one that is a fifth more relevant.
+    procedure_helped: float = 0.05
+    procedure_harmed: float = 0.12
     procedure_reports: int = 3
-    procedure_evidence_most: float = 0.3
+    # How far the rate of success over all reports moves it besides, so that ten helps outweigh one unlucky failure.
+    procedure_rate: float = 0.10
+    # The rate starts as if one help and one harm had been reported, and a harm counts as more than two helps.
+    procedure_harm_weight: float = 2.5
+    # What is left where a stated context is contradicted: less than three harms leave, so another method comes first.
+    procedure_contradicted: float = 0.35
+    # A method that failed its own task, or reached a part of it, stands behind an equally relevant one that did not.
+    procedure_failed: float = 0.10
+    procedure_partial: float = 0.03
+    # Record and outcome together move a score by this share of the relevance at most.
+    procedure_evidence_most: float = 0.45
+    # Methods whose words differ but whose vectors are this alike are one method written down again.
+    procedure_same: float = 0.95
 
     @property
     def digest(self) -> str:

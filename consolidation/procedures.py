@@ -119,7 +119,7 @@ def record(helped: int, harmed: int, policy: ReadPolicy) -> float:
     The capped reports, plus the rate of success over all reports (its prior is one of each, so that a single
     failure of a method that helped ten times costs it little).
     """
-    most = policy.procedure_reports_most
+    most = policy.procedure_reports
     reports = policy.procedure_helped * min(helped, most) - policy.procedure_harmed * min(harmed, most)
     rate = (helped + 1) / (helped + policy.procedure_harm_weight * harmed + 2)
     return reports + policy.procedure_rate * (rate - 0.5)
@@ -198,7 +198,7 @@ def ranked(
             relevance += policy.procedure_meaning * (parts["meaning"] - relevance)
         against = tuple(contradictions(cue, method.context, known))
         relevance *= policy.procedure_contradicted ** len(against)
-        if relevance >= policy.procedure_least:
+        if relevance >= policy.procedure_threshold:
             relevant[method.procedure_id] = method, relevance, parts, against
     found: list[Ranked] = []
     for family in families([method for method, *_ in relevant.values()], vectors, policy.procedure_same):
@@ -211,7 +211,8 @@ def ranked(
             "record": record(sum(m.helped for m in family), sum(m.harmed for m in family), policy),
             "outcome": -outcome_share(latest.outcome, policy),
         }
-        score = relevance * (1 + parts["record"] + parts["outcome"])
+        most = policy.procedure_evidence_most
+        score = relevance * (1 + min(most, max(-most, parts["record"] + parts["outcome"])))
         found.append(Ranked(latest.procedure_id, score, parts, against))
     places = {method.procedure_id: method.position for method in methods}
     return sorted(found, key=lambda r: (-r.score, -places[r.procedure_id]))
