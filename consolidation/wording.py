@@ -54,8 +54,8 @@ def query_text(query: str, common: Collection[str] = ()) -> str:
     return " ".join(kept) or query
 
 
-def procedure_text(goal: str, procedure: Procedure) -> str:
-    """All that a procedure is found by: its goal, summary, steps, caveats and context, one a line."""
+def procedure_words(goal: str, procedure: Procedure) -> str:
+    """All the words that a procedure is found by: its goal, summary, steps, caveats and context, one a line."""
     context = (f"{key}: {value}" for key, value in procedure.context.items())
     return "\n".join((goal, procedure.summary, *procedure.steps, *procedure.caveats, *context))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 import numpy as np
 
 from ..consolidation.policy import FoldPolicy, ReadPolicy
-from ..consolidation.procedures import Record, fitness, relevance
+from ..consolidation.procedures import Method, ranked
+from ..consolidation.procedures import Ranked as RankedMethod
 from ..consolidation.ranking import Candidates, Scores, scored
 from ..consolidation.salience import strength_at
 from ..consolidation.wording import shelf_of
@@ -23,6 +25,8 @@ from .words import Question, Scope, Words
 
 # So many candidates come from each channel before they are fused.
 FROM_EACH = 300
+PROCEDURES_FROM_EACH = 30
+NO_ROWS = np.empty(0, np.int64)
 # The words in "why" are few, so that it stays one short phrase.
 WORDS_NAMED = 3
 # From here on "why" speaks of meaning, and of what feedback taught.
@@ -104,6 +108,7 @@ class Recall:
         self._rows, self._words, self._vectors = rows, words, vectors
         self._policy, self._fold_policy = policy, fold_policy or FoldPolicy()
         self._associations = associations
+        self._methods: dict[str, Method] = {}
 
     def search(
         self,
@@ -125,7 +130,7 @@ class Recall:
         memories, hidden = self._memories(cue, question, vector, scope, as_of, kind)
         return Found(
             memories=memories[:limit],
-            procedures=self._procedures(question, vector, scope),
+            procedures=self._procedures(cue, question, vector, scope),
             relevant_total=len(memories),
             hidden_by_kind=hidden,
             warnings=[],
@@ -167,7 +172,7 @@ class Recall:
         limit = FROM_EACH if kind is None else max(FROM_EACH, len(scope.docs))
         own = self._words.own(scope, question, limit)
         around = self._words.around(scope, question, limit)
-        nearest = np.empty(0, np.int64) if vector is None else self._vectors.nearest(scope_name, vector, limit)[0]
+        nearest = NO_ROWS if vector is None else self._vectors.nearest(scope_name, vector, limit)[0]
         rows = np.unique(np.concatenate([own.rows, around.rows, nearest]))
         shown = np.array([self._may_be_shown(scope, row, kind) for row in rows.tolist()], np.bool_)
         rows = rows[shown] if len(rows) else rows
@@ -269,33 +274,50 @@ class Recall:
 
     # -- procedures
 
-    def _procedures(self, question: Question, vector: np.ndarray | None, scope_name: str) -> list[Hit]:
+    def _procedures(self, cue: str, question: Question, vector: np.ndarray | None, scope_name: str) -> list[Hit]:
         shelf_name = shelf_of(scope_name)
         shelf = self._words.scope(shelf_name)
         if shelf is None:
             return []
-        matched = self._words.own(shelf, question, FROM_EACH).rows
-        nearest = np.empty(0, np.int64) if vector is None else self._vectors.nearest(shelf_name, vector, FROM_EACH)[0]
-        rows = np.unique(np.concatenate([matched, nearest]))
-        rows = np.array([row for row in rows.tolist() if shelf.docs[row].live], np.int64)
-        ids = [shelf.docs[row].memory_id for row in rows.tolist()]
-        cosines = np.full(len(rows), np.nan) if vector is None else self._vectors.cosines(shelf_name, vector, rows)
-        texts = self._words.contents(ids)
-        said = self._words.said(question, [texts.get(i, "") for i in ids])
-        hits: list[tuple[float, int, Hit]] = []
-        for procedure_id, row, cosine, terms in zip(ids, rows.tolist(), cosines.tolist(), said, strict=True):
-            held = self._rows.procedures.get(procedure_id)
-            if held is None or held.withdrawn:
-                continue
-            share = sum(question.terms[t] for t in terms) / question.mass if question.mass else 0.0
-            relevant = relevance(share, None if np.isnan(cosine) else cosine)
-            record = Record(held.helped, held.harmed, held.outcome == "failure")
-            score = fitness(relevant, record, self._policy)
-            if score is not None:
-                parts = {"relevance": round(relevant, 4), "said_share": round(share, 4)}
-                why = reason({"words": share, "meaning": 0.0, **parts}, sorted(terms), held.helped)
-                hits.append((-score, row, Hit(procedure_id, round(score, 6), "direct", parts, why)))
-        return [hit for _, _, hit in sorted(hits, key=lambda h: h[:2])]
+        matched = self._words.own(shelf, question, PROCEDURES_FROM_EACH).rows
+        nearest = NO_ROWS if vector is None else self._vectors.nearest(shelf_name, vector, PROCEDURES_FROM_EACH)[0]
+        rows = [row for row in np.union1d(matched, nearest).tolist() if shelf.docs[row].live]
+        held = [self._rows.procedures[shelf.docs[row].memory_id] for row in rows]
+        vectors = self._vectors.vectors(shelf_name, np.array(rows, np.int64)) if vector is not None else []
+        found = ranked(
+            cue,
+            [self._method(row) for row in held],
+            self._policy,
+            vector=vector,
+            vectors={row.procedure_id: v for row, v in zip(held, vectors, strict=False) if v is not None},
+        )
+        return [self._procedure_hit(one) for one in found]
+
+    def _method(self, row: ProcedureRow) -> Method:
+        """The procedure as it is scored; its words are taken apart once."""
+        kept = self._methods.get(row.procedure_id)
+        if kept is None:
+            kept = self._methods[row.procedure_id] = Method.of(
+                procedure_id=row.procedure_id,
+                position=row.position,
+                goal=row.goal,
+                summary=row.summary,
+                steps=row.steps,
+                caveats=row.caveats,
+                context=json.loads(row.context),
+                outcome=row.outcome,
+            )
+        return replace(kept, helped=row.helped, harmed=row.harmed)
+
+    def _procedure_hit(self, one: RankedMethod) -> Hit:
+        helped = self._rows.procedures[one.procedure_id].helped
+        said = ["fits in words" if one.parts["words"] > 0 else "close in meaning"]
+        if helped:
+            said.append(f"helped {helped}x")
+        if one.contradicted:
+            said.append(f"but its {', '.join(one.contradicted)} differs")
+        parts = {name: round(float(value), 4) for name, value in one.parts.items()}
+        return Hit(one.procedure_id, round(float(one.score), 6), "direct", parts, "; ".join(said))
 
 
 def at_rows(rows: np.ndarray, some: np.ndarray, values: np.ndarray) -> np.ndarray:

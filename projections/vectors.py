@@ -13,7 +13,8 @@ import numpy as np
 from usearch.compiled import MetricKind, ScalarKind
 from usearch.index import Index
 
-from ..consolidation.wording import document_text, procedure_text, shelf_of
+from ..consolidation.procedures import procedure_text
+from ..consolidation.wording import document_text, shelf_of
 from ..domain.events import ClaimRemembered, ContentErased, Fact, TaskCommitted
 from .projector import Damaged, Positioned, ViewKind
 
@@ -40,7 +41,8 @@ def embedded_texts(fact: Fact) -> list[str]:
     if isinstance(fact, ClaimRemembered):
         return [document_text(fact.content)]
     if isinstance(fact, TaskCommitted) and fact.procedure is not None:
-        return [procedure_text(fact.final_goal, fact.procedure)]
+        told = fact.procedure
+        return [procedure_text(fact.final_goal, told.summary, told.steps, told.context)]
     return []
 
 
@@ -167,6 +169,13 @@ class Vectors:
             held = np.asarray(scope.index.get(keys[there]), np.float32)
             out[there] = held @ vector.astype(np.float32)
         return out
+
+    def vectors(self, scope_name: str, rows: np.ndarray) -> list[np.ndarray | None]:
+        """The vector (float32) of each row of the scope; None where there is none."""
+        scope = self._scopes.get(scope_name)
+        if scope is None:
+            return [None] * len(rows)
+        return [np.asarray(scope.index.get(row), np.float32) if row in scope.index else None for row in rows.tolist()]
 
     # -- durability
 

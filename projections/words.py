@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..consolidation.wording import procedure_text, shelf_of, subject_of, symbols_of, words_of
+from ..consolidation.wording import procedure_words, shelf_of, subject_of, symbols_of, words_of
 from ..domain.events import (
     ClaimReinstated,
     ClaimRemembered,
@@ -194,7 +194,7 @@ class Words:
                 self._add(fact.scope, fact.originator_id, fact.session_id, fact.content)
             case TaskCommitted():
                 if fact.procedure is not None:
-                    text = procedure_text(fact.final_goal, fact.procedure)
+                    text = procedure_words(fact.final_goal, fact.procedure)
                     self._add(shelf_of(fact.scope), fact.procedure_id, "", text)
             case ProcedureWithdrawn() | ProcedureReinstated():
                 self._change(fact, fact.procedure_id)
