@@ -79,6 +79,7 @@ class Operation:
     reads: bool = True  # needs the read models; waits for them when they are still being grown
     cue: Callable[[Any], str] = field(default=lambda _: "")
     session: Callable[[Any], str] = field(default=lambda _: "")
+    beside: bool = False  # answered on the caller's thread, for what takes long and needs no read model
 
 
 def answered(
@@ -86,7 +87,8 @@ def answered(
 ) -> Answer:
     """The envelope that answers one question; whatever goes wrong is in it, and never a traceback."""
     try:
-        return {"ok": True, "data": _ask(store, operation, arguments, actor, request_id)}
+        with store.serving():
+            return {"ok": True, "data": _ask(store, operation, arguments, actor, request_id)}
     except SlwError as refused:
         return refused.envelope()
     except Exception:
@@ -103,6 +105,8 @@ def _ask(store: Store, operation: Operation, arguments: Mapping[str, Any], actor
         raise InvalidInput("the arguments must be an object", hint="send a JSON object")
     command: Command = parse(operation.command, arguments)
     call = Call(actor, request_id, fingerprint(operation.name, arguments))
+    if operation.beside:
+        return operation.run(store, command, Asked(call))
     if operation.reads:
         store.growth.require()
     cue = operation.cue(command)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from ..consolidation.policy import FoldPolicy, ReadPolicy
-from ..consolidation.wording import document_text, query_text
+from ..consolidation.wording import query_text
 from ..domain.errors import NotFound
-from ..domain.events import Actor, ClaimRemembered, Fact
+from ..domain.events import Actor, Fact
 from ..domain.identity import scope_twin
 from ..domain.memories import Memories
 from ..domain.writing import Call
@@ -24,11 +25,14 @@ from ..projections.recall import Recall
 from ..projections.schemas import Schema
 from ..projections.succession import Succession
 from ..projections.tables import Tables, tables_kind
-from ..projections.vectors import Vectors, vectors_kind
+from ..projections.vectors import Vectors, embedded_texts, vectors_kind
 from ..projections.words import Words, words_kind
 from .embeddings import Embedder, EmbeddingCache
 from .growing import Growth
 from .home import Home
+from .kind_desk import KindDesk
+from .kind_policy import KindPolicy
+from .kind_runner import KindRunner
 from .log import LogReader, log_environment
 from .meaning import Meaning
 from .operations import Answer, answered
@@ -44,11 +48,6 @@ PERSON = Actor(kind="person", name="slw", version=VERSION)
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-def embedded_texts(fact: Fact) -> Sequence[str]:
-    """The texts of a fact that views want vectors of."""
-    return [document_text(fact.content)] if isinstance(fact, ClaimRemembered) and fact.content else []
 
 
 class Store:
@@ -68,6 +67,8 @@ class Store:
         self.settings = settings
         self.policy = ReadPolicy()
         self.embedder = embedder
+        self.in_flight = 0
+        self._serving = threading.Lock()
         self._clock = clock
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="slw-engine")
         self._engine_thread = self._engine.submit(threading.get_ident).result()
@@ -110,8 +111,19 @@ class Store:
             embedded=lambda: self._soon(self.catch_up),
             wait_seconds=self.settings.vector_wait_seconds,
         )
+        self.kinds = KindDesk(
+            self.home.path / "kinds.json",
+            self.cache,
+            space=self.embedder.space,
+            noticed=self.memories.noticed_settings(),
+            model_up=lambda: not self.meaning.failure,
+        )
+        self.kind_runner = KindRunner(self, self.kinds, SYSTEM)
+        self.kind_policy = KindPolicy(self, self.kinds, SYSTEM, self.home.path / "policies.json")
         self.growth.begin()
         self.meaning.start(self.memories.position())
+        self.kind_runner.start()
+        self.kind_policy.start(self.memories.position())
 
     def _take_over(self, generation: Generation) -> None:
         """Read from this generation from here on."""
@@ -136,6 +148,17 @@ class Store:
         if threading.get_ident() == self._engine_thread:
             return work()
         return self._engine.submit(work).result()
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """A call is being answered: what has no hurry gives way to it."""
+        with self._serving:
+            self.in_flight += 1
+        try:
+            yield
+        finally:
+            with self._serving:
+                self.in_flight -= 1
 
     def _soon(self, work: Callable[[], None]) -> None:
         """Run something on the engine's thread when it is its turn; nobody waits for it."""
@@ -200,7 +223,7 @@ class Store:
     @property
     def busy(self) -> bool:
         """Whether something runs that an idle owner must not leave."""
-        return not self.growth.ready or self.meaning.working
+        return not self.growth.ready or self.meaning.working or self.kind_runner.active
 
     def expire_idle(self) -> list[str]:
         """Close the sessions that nobody named for a day (a setting); returns their ids."""
@@ -270,6 +293,8 @@ class Store:
 
     def close(self) -> None:
         """Write everything that is folded and let go of all files."""
+        self.kind_runner.close()
+        self.kind_policy.close()
         self.growth.close()
         self.meaning.close()
         try:

@@ -51,7 +51,9 @@ class Receipt:
 
 
 class Ledger(Protocol):
-    """What the write side asks of the log beyond streams."""
+    """What the write side asks of the log beyond streams; `held_ms`: how long the last append held its write lock."""
+
+    held_ms: float
 
     def lookup(self, kind: KeyKind, key: str) -> str | None:
         """The stream that holds the key."""
