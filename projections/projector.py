@@ -52,6 +52,14 @@ class View(Protocol):
         """Table or index name to sha256 (hex) over its durable rows in id order; no decayed value, no file byte."""
         ...
 
+    def counts(self) -> dict[str, int]:
+        """How many durable rows stand behind each digest."""
+        ...
+
+    def come_to_rest(self) -> None:
+        """Bring everything folded into the view's own files, so that a copy of them is whole."""
+        ...
+
     def close(self) -> None:
         """Let go of files; what was not flushed is folded again from the log next time."""
         ...

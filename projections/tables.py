@@ -176,6 +176,13 @@ class Tables:
             found[name] = digest.hexdigest()
         return found
 
+    def counts(self) -> dict[str, int]:
+        return {name: self._db.execute(f"select count(*) from {name}").fetchall()[0][0] for name in self.relations}
+
+    def come_to_rest(self) -> None:
+        self.flush()
+        self._db.execute("checkpoint")
+
     def close(self) -> None:
         self._db.close()
 

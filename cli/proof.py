@@ -1,0 +1,76 @@
+"""Proving that read models are what the log says: replay, verify, rebuild."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from .log import PositionOrTime
+from .options import shared
+from .progress import progress
+from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Terminal
+
+
+@click.command("replay")
+@click.option("--to", "to", type=PositionOrTime(), help="Stop there; default the end of the log.")
+@click.option("--into", type=click.Path(path_type=Path), help="Keep the read models in this new folder.")
+@click.option("--strict", is_flag=True, help="First check every event, and name the first that is not as written.")
+@shared
+def replay_command(terminal: Terminal, to: int | datetime | None, into: Path | None, strict: bool) -> int:
+    """Fold the log into fresh read models elsewhere, and print what they come to.
+
+    The live ones are not touched, and agents may go on working.
+    """
+    from ..adapters.integrity import check_log  # noqa: PLC0415 - not for `slw --help`
+    from ..adapters.replaying import position_of, replayed  # noqa: PLC0415 - likewise
+
+    log, embeddings = terminal.home / "log.db", terminal.home / "embeddings.db"
+    end = position_of(log, to)
+    if strict:
+        with progress(terminal, "checking the log") as moved:
+            checked = check_log(log, upto=end, progress=lambda read: moved(read, end))
+        if checked.findings:
+            first = min(checked.findings, key=lambda finding: finding.position)
+            told = {"position": first.position, "part": first.part, "what": first.what, "hint": first.hint}
+            terminal.answer({"checked": checked.events, "first_bad": told}, first_bad)
+            return EXIT_PROBLEM
+    with progress(terminal, "replaying") as moved, replayed(log, embeddings, end, into, moved) as (_, came_to):
+        data = {
+            "position": came_to.position,
+            "events": came_to.events,
+            "seconds": round(came_to.seconds, 3),
+            "cpu_seconds": round(came_to.cpu_seconds, 3),
+            "events_per_cpu_second": round(came_to.events / max(came_to.cpu_seconds, 1e-9)),
+            "views": dict(came_to.views),
+            "read_models": [
+                {"name": name, "rows": came_to.counts.get(name, 0), "digest": digest}
+                for name, digest in came_to.digests.items()
+            ],
+            "into": str(into / came_to.generation) if into else "",
+            "strict": strict,
+        }
+    terminal.answer(data, came_to_this)
+    return EXIT_FINE
+
+
+def first_bad(terminal: Terminal, data: Data) -> None:
+    """The first event that is not as it was written, and what to do."""
+    found = data["first_bad"]
+    terminal.say(f"position {found['position']}: {found['what']}")
+    terminal.say(f"hint: {found['hint']}")
+
+
+def came_to_this(terminal: Terminal, data: Data) -> None:
+    """Counts and a digest for each read model."""
+    terminal.table(
+        ("read model", "rows", "digest"), [(m["name"], m["rows"], m["digest"][:16]) for m in data["read_models"]]
+    )
+    behind = {name: at for name, at in data["views"].items() if at < data["position"]}
+    for name, at in behind.items():
+        terminal.note(f"{name} stand at {at}: the vector of the next text is not in embeddings.db")
+    rate = f"{data['events_per_cpu_second']:,} a CPU-second"
+    terminal.note(f"{data['events']:,} events up to position {data['position']} in {data['seconds']} s ({rate})")
+    if data["into"]:
+        terminal.say(f"kept in {data['into']}")
