@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
+import duckdb  # noqa: F401 - loaded before usearch on purpose: where usearch's library is the first one, onnxruntime's
+import numpy as np  # crashes the process when it is loaded later (usearch 2.26, onnxruntime 1.32); a test holds this
 from usearch.compiled import MetricKind, ScalarKind
 from usearch.index import Index
 
