@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, cast
 
 _WORD: Final = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")
 _NUMBER: Final = re.compile(r"v?\d[\d.]*x?")
@@ -30,7 +30,7 @@ ALTERNATIVES: Final[tuple[frozenset[str], ...]] = tuple(
         "http grpc",
     )
 )
-_SYNONYMS: Final = {
+_SYNONYMS: Final[dict[str, str]] = {
     "prod": "production",
     "live": "production",
     "dev": "development",
@@ -47,7 +47,8 @@ _SYNONYMS: Final = {
 
 def folded(text: str) -> list[str]:
     """The words of a text as contexts compare them; numbers with dots stay one word."""
-    return [_SYNONYMS.get(word, word) for word in _WORD.findall(text.casefold())]
+    words: list[str] = _WORD.findall(text.casefold())
+    return [_SYNONYMS.get(word, word) for word in words]
 
 
 def settings_of(context: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
@@ -55,13 +56,12 @@ def settings_of(context: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]
     found: list[tuple[str, tuple[str, ...]]] = []
     for key, value in context.items():
         if isinstance(value, Mapping):
-            found += settings_of(value)  # pyright: ignore[reportUnknownArgumentType] - JSON
-        elif isinstance(value, list):
-            values = [" ".join(folded(str(v))) for v in value if isinstance(v, (str, int, float))]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            found.append((" ".join(folded(key)), tuple(v for v in values if v)))
-        elif value is not None and not isinstance(value, bool):
-            found.append((" ".join(folded(key)), (" ".join(folded(str(value))),)))
-    return [(key, values) for key, values in found if any(values)]
+            found += settings_of(cast("Mapping[str, Any]", value))
+            continue
+        several = cast("list[Any]", value) if isinstance(value, list) else [value]
+        plain = [v for v in several if isinstance(v, (str, int, float)) and not isinstance(v, bool)]
+        found.append((" ".join(folded(key)), tuple(words for v in plain if (words := " ".join(folded(str(v)))))))
+    return [(key, values) for key, values in found if values]
 
 
 def vocabulary(contexts: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:

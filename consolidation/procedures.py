@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -44,7 +44,7 @@ class Method:
     def of(cls, **members: Any) -> Method:
         """A method with its words; keep it, since taking a text apart costs more than scoring it."""
         method = cls(**members)
-        return cls(**{**members, "words": weighed(method)})
+        return replace(method, words=weighed(method))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,11 @@ def families(methods: Sequence[Method], vectors: Mapping[str, NDArray[np.float32
         family = by_key.get((method_key(method), where)) or next(
             (f for f in found if _alike(f[0], method, vectors, least)), None
         )
-        if family is None:
-            family = []
+        if family:
+            family.append(method)
+        else:
+            family = [method]
             found.append(family)
-        family.append(method)
         by_key[method_key(method), where] = family
     return found
 
