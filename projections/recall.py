@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..consolidation.kinds import question_kind
 from ..consolidation.policy import FoldPolicy, ReadPolicy
 from ..consolidation.procedures import Method, ranked
 from ..consolidation.procedures import Ranked as RankedMethod
@@ -17,6 +18,7 @@ from ..consolidation.ranking import Candidates, Scores, scored
 from ..consolidation.salience import strength_at
 from ..consolidation.wording import shelf_of
 from ..domain.vocabulary import Kind, Pathway, Verb
+from .kind_view import KindView, favoured
 from .procedures import ProcedureRow
 from .salience import Strength
 from .schemas import Schema
@@ -104,10 +106,12 @@ class Recall:
         *,
         fold_policy: FoldPolicy | None = None,
         associations: Associations = no_associations,
+        kind_view: Callable[[], KindView] = KindView,
     ) -> None:
         self._rows, self._words, self._vectors = rows, words, vectors
         self._policy, self._fold_policy = policy, fold_policy or FoldPolicy()
         self._associations = associations
+        self._kind_view = kind_view
         self._methods: dict[str, Method] = {}
 
     def search(
@@ -120,14 +124,16 @@ class Recall:
         kind: Kind | None = None,
         limit: int = 100,
         verb: Verb = "recall",  # noqa: ARG002 - both verbs rank alike; the log says which it was
+        kind_view: KindView | None = None,
     ) -> Found:
         """The memories and procedures of a scope that answer the cue, at most `limit` memories.
 
         `vector` is the cue's (384,), or None where only words are searched; `as_of` decides how far salience has
-        faded. Ties go to what was told first.
+        faded. Ties go to what was told first. `kind_view` is how kinds are looked at, else as the settings say.
         """
         question = self._words.question(cue)
-        memories, hidden = self._memories(cue, question, vector, scope, as_of, kind)
+        view = kind_view or self._kind_view()
+        memories, hidden = self._memories(cue, question, vector, scope, as_of, kind, view)
         return Found(
             memories=memories[:limit],
             procedures=self._procedures(cue, question, vector, scope),
@@ -147,15 +153,20 @@ class Recall:
         scope_name: str,
         as_of: datetime,
         kind: Kind | None,
+        view: KindView,
     ) -> tuple[list[Hit], int]:
         scope = self._words.scope(scope_name)
         if scope is None:
             return [], 0
-        everything = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, None), question)
+        everything = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, None, view), question)
         if kind is None:
-            return everything, 0
-        within = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, kind), question)
-        hidden = sum(self._rows.schemas[hit.target_id].kind != kind for hit in everything[:10])
+            asked = question_kind(cue) if view.aware else None
+            if asked is None:
+                return everything, 0
+            words = self._words.contents([hit.target_id for hit in everything])
+            return favoured(everything, asked, cue, view, self._rows.schemas, words), 0
+        within = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, kind, view), question)
+        hidden = sum(view.kind(self._rows.schemas[hit.target_id]) != kind for hit in everything[:10])
         return within, hidden
 
     def _ranked(
@@ -167,6 +178,7 @@ class Recall:
         scope: Scope,
         as_of: datetime,
         kind: Kind | None,
+        view: KindView,
     ) -> Ranked:
         # Inside a kind the best of everything is not enough: its own best may come after the first few hundred.
         limit = FROM_EACH if kind is None else max(FROM_EACH, len(scope.docs))
@@ -174,7 +186,7 @@ class Recall:
         around = self._words.around(scope, question, limit)
         nearest = NO_ROWS if vector is None else self._vectors.nearest(scope_name, vector, limit)[0]
         rows = np.unique(np.concatenate([own.rows, around.rows, nearest]))
-        shown = np.array([self._may_be_shown(scope, row, kind) for row in rows.tolist()], np.bool_)
+        shown = np.array([self._may_be_shown(scope, row, kind, view) for row in rows.tolist()], np.bool_)
         rows = rows[shown] if len(rows) else rows
         memory_ids = [scope.docs[row].memory_id for row in rows.tolist()]
         found = Candidates(
@@ -188,12 +200,12 @@ class Recall:
         scores = scored(found, self._policy)
         return Ranked(memory_ids, found, scores, np.lexsort((rows, -scores.total)))
 
-    def _may_be_shown(self, scope: Scope, row: int, kind: Kind | None) -> bool:
+    def _may_be_shown(self, scope: Scope, row: int, kind: Kind | None, view: KindView) -> bool:
         doc = scope.docs[row]
         if not doc.live:
             return False
         schema = self._rows.schemas.get(doc.memory_id)
-        return schema is not None and schema.live and (kind is None or schema.kind == kind)
+        return schema is not None and schema.live and (kind is None or view.kind(schema) == kind)
 
     def _meaning(
         self, scope: Scope, scope_name: str, rows: np.ndarray, vector: np.ndarray | None
