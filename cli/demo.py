@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ import click
 from .asking import stop_owner
 from .log import as_json, chosen
 from .options import shared
-from .shown import one_line, short_ids
+from .shown import in_short, spoken
 from .story import (
     FIRST_AGENT,
     SECOND_AGENT,
@@ -38,7 +38,6 @@ TOLD = (
     "disposition",
     "replaced",
     "applied",
-    "outstanding",
     "outcome",
     "feedback_status",
     "procedure_id",
@@ -139,19 +138,21 @@ class Player:
         if self.terminal.as_json:
             return
         self.terminal.heading(f"\n{step['agent']}: {step['tool']}")
-        for name, value in step["sent"].items():
-            self.terminal.say(f"  -> {name}: {one_line(value)}")
-        for line in came_back(step["came_back"]):
-            self.terminal.say(f"  <- {one_line(line)}")
-        for event in step["appended"]:
-            self.terminal.say(short_ids(f"  == log {event['position']}: {event['topic']} of {event['stream']}"))
+        lines = [
+            *(in_short(f"  -> {name}: ", value) for name, value in step["sent"].items()),
+            *(in_short("  <- ", line) for line in came_back(step["came_back"])),
+            *(in_short("  == ", f"{at['topic']} of {at['stream']} at {at['position']}") for at in step["appended"]),
+        ]
+        for line in itertools.chain.from_iterable(lines):
+            self.terminal.say(line)
 
 
 def came_back(envelope: Mapping[str, Any]) -> Iterator[str]:
-    """An answer in a few lines: what a page showed as words, everything else as it is."""
+    """An answer in a few lines: what a page showed, and what else an agent goes on with."""
     if not envelope["ok"]:
         error = envelope["error"]
         yield f"refused, {error['code']}: {error['message']}"
+        yield from (f"outstanding: {spoken(left)}" for left in error.get("outstanding", []))
         yield f"hint: {error['hint']}"
         return
     for name, value in envelope["data"].items():
@@ -159,8 +160,8 @@ def came_back(envelope: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"memory {shown['memory_id']}: {shown['content']}" for shown in value)
         elif name == "procedures":
             yield from (f"procedure {shown['procedure_id']}: {shown['summary']}" for shown in value)
-        elif name in TOLD and value:
-            yield f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        elif name in TOLD and (said := spoken(value)):
+            yield f"{name}: {said}"
 
 
 def tell_promises(terminal: Terminal, data: Data) -> None:

@@ -124,7 +124,7 @@ def as_json(position: int, fact: Fact) -> dict[str, Any]:
 def as_line(position: int, fact: Fact) -> str:
     """An event in a line; on a terminal no wider than it is."""
     moment = fact.recorded_at.strftime("%Y-%m-%d %H:%M:%S")
-    actor = " ".join(word for word in (fact.actor.name or fact.actor.kind, fact.actor.version) if word)
+    actor = f"{fact.actor.name} {fact.actor.version}".strip() if fact.actor.kind == "client" else fact.actor.kind
     line = f"{position:>6}  {moment}  {fact.TOPIC:<{WIDEST_TOPIC}}  {fact.originator_id}  {actor}  {gist(fact)}"
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     return f"{line[: width - 1]}…" if width and len(line) > width else line.rstrip()

@@ -48,7 +48,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     },
     "The log": {
         "log": Entry("log", "Print the events of the log, in order."),
-        "replay": Entry("proof", "Fold the log into fresh read models elsewhere, up to any position or time."),
+        "replay": Entry("proof", "Fold the log into fresh read models elsewhere, and print what they come to."),
     },
     "Care": {
         "status": Entry("care", "Tell what the store holds and how its read models stand."),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .terminal import Data, Terminal
 
 LONG_ID = re.compile(r"\b(mem|sess|ret|run|case|cont|cur_ret|proc_sess)_\w{18,}(\w{4})\b")
-ONE_LINE = 96
+ROOM = 110
 
 
 def activated(terminal: Terminal, data: Data) -> None:
@@ -138,11 +138,25 @@ def warnings(terminal: Terminal, data: Data) -> None:
         terminal.note(f"warning: {said}")
 
 
-def one_line(value: Any) -> str:
-    """A value in at most one line of a terminal, with short ids."""
-    text = short_ids(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    flat = " ".join(text.split())
-    return flat if len(flat) <= ONE_LINE else f"{flat[: ONE_LINE - 1]}…"
+def in_short(first: str, value: Any) -> list[str]:
+    """A value in at most two lines of a terminal behind `first`, with short ids."""
+    return textwrap.wrap(
+        f"{first}{short_ids(spoken(value))}",
+        width=ROOM,
+        max_lines=2,
+        placeholder=" …",
+        subsequent_indent=" " * (len(first) - len(first.lstrip()) + 5),
+        break_on_hyphens=False,
+    )
+
+
+def spoken(value: Any) -> str:
+    """JSON as it would be read aloud: what it says, without the names of its members."""
+    if isinstance(value, Mapping):
+        return " ".join(filter(None, (spoken(entry) for entry in value.values())))
+    if isinstance(value, list):
+        return "; ".join(spoken(entry) for entry in value)
+    return str(value)
 
 
 def short_ids(text: str) -> str:

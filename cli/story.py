@@ -70,7 +70,9 @@ async def first_session(call: Call, findings: Findings) -> str:
 
 async def second_session(call: Call, findings: Findings, outdated: str) -> None:
     """Another agent, another day: it is brought what the first one learned, and corrects one claim."""
-    opened = data(await call("slowave_activate", {"task": "CI is slow: payment tests", **goal("faster payment tests")}))
+    opened = data(
+        await call("slowave_activate", {"task": "Payment tests time out in CI again", **goal("find out why")})
+    )
     findings.expect("the second agent is brought the right claim", outdated in shown_memories(opened))
     findings.expect("and the procedure", bool(opened["procedures"]))
     session = {"session_id": opened["session_id"], "scope": SCOPE}
@@ -81,7 +83,7 @@ async def second_session(call: Call, findings: Findings, outdated: str) -> None:
     findings.expect("the new claim stands in the place of the old one", replacement in shown_memories(found))
     findings.expect("the old claim no longer comes back", outdated not in shown_memories(found))
 
-    commit = closing(opened, "the suite takes a quarter of the time with eight workers")
+    commit = closing(opened, "the runner had changed: the suite passes with eight workers")
     refused = await call("slowave_commit", commit)
     code = refused.get("error", {}).get("code")
     findings.expect("commit is refused until feedback is complete", code == "incomplete_feedback")

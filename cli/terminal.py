@@ -104,7 +104,7 @@ class Terminal:
             return
         if not sys.stdout.isatty():
             for row in cells:
-                click.echo("\t".join(" ".join(cell.split()) for cell in row))
+                click.echo("\t".join(" ".join(cell.split()) for cell in row).rstrip())
             return
         from rich.box import SIMPLE_HEAD  # noqa: PLC0415  only for a person's eyes
         from rich.console import Console  # noqa: PLC0415

@@ -17,6 +17,11 @@ def refused(done, code):
     return json.loads(done.stdout)["error"]
 
 
+def by_whoever_asked(store):
+    """The events of the log, but for those that a policy of the owner adds in its own time."""
+    return [line for line in store("log").stdout.splitlines() if "memory.kind_suggested" not in line]
+
+
 @pytest.fixture(scope="module")
 def claim(store):
     return told(store("remember", "Coupons are checked before taxes are added.", *SCOPE, "--json"))["memory_id"]
@@ -44,10 +49,10 @@ def test_the_words_may_come_from_standard_input(store):
 
 
 def test_a_recall_without_a_session_only_reads(store, claim):
-    before = store("log").stdout
+    before = by_whoever_asked(store)
     found = told(store("recall", "coupons", *SCOPE, "--json"))
     assert claim in [memory["memory_id"] for memory in found["memories"]]
-    assert store("log").stdout == before
+    assert by_whoever_asked(store) == before
 
 
 def test_a_session_joined_by_the_environment_is_closed_with_everything_assessed(store, claim):
@@ -119,11 +124,11 @@ def test_the_log_can_be_read_from_a_position_by_stream_and_line_by_line(store, c
     lines = store("log", "--ndjson").stdout.splitlines()
     events = [json.loads(line) for line in lines]
     assert [event["position"] for event in events] == list(range(1, len(events) + 1))
-    assert store("log", "--since", "1", "--ndjson").stdout.splitlines()[: len(lines)] == lines[1:]
+    assert store("log", "--since", "1", "--ndjson").stdout.splitlines()[: len(lines) - 1] == lines[1:]
     assert {json.loads(line)["stream"] for line in store("log", "--stream", claim, "--ndjson").stdout.splitlines()} == {
         claim
     }
-    assert store("log", "--since", events[-1]["recorded_at"], "--ndjson").stdout == ""
+    assert store("log", "--since", "2999-01-01T00:00:00Z", "--ndjson").stdout == ""
 
 
 def test_status_says_how_far_the_read_models_are(store, claim):
