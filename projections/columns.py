@@ -46,33 +46,59 @@ def _objects(values: Iterable[Any]) -> np.ndarray:
     return np.array(list(values), dtype=object)
 
 
+Memo = dict[Any, Any]  # what many rows share, kept once while rows are brought back
+
+
 @dataclass(frozen=True, slots=True)
 class _Passage:
     """One column type's way into DuckDB and back.
 
     `pack` makes the numpy column, `write` the SQL that turns it into the stored value, `read` the SQL that turns the
-    stored value into what the driver hands over, `unpack` the row's value of that. Nulls cross as a stand-in, since
-    a numpy column of objects has no type when all it holds is None.
+    stored value into what the driver hands over, `unpack` a column of rows' values of that, `told` the SQL of the text
+    that a digest is taken over. Nulls cross as a stand-in, since a numpy column of objects has no type when all it
+    holds is None.
     """
 
     sql: str
     pack: Callable[[Sequence[Any]], np.ndarray]
     write: str = "{0}"
     read: str = "{0}"
-    unpack: Callable[[Any], Any] | None = None
+    unpack: Callable[[Sequence[Any], Memo], Iterable[Any]] | None = None
+    told: str = "{0}::VARCHAR"
+
+
+# A text is told with its length, so that no two rows are told alike.
+_TOLD_TEXT: Final = "strlen({0}) || ':' || {0}"
+
+
+def _moments(column: Sequence[int | None], memo: Memo) -> Iterable[datetime | None]:
+    return [None if us is None else memo.get(us) or memo.setdefault(us, moment(us)) for us in column]
 
 
 _PASSAGES: Final[dict[ColumnType, _Passage]] = {
-    "text": _Passage("VARCHAR", _objects),
-    "text?": _Passage("VARCHAR", lambda values: _objects(v or "" for v in values), "nullif({0}, '')"),
-    "word": _Passage("VARCHAR", _objects),
-    "texts": _Passage("VARCHAR", lambda values: _objects(map(text_of, values)), unpack=lambda v: tuple(json.loads(v))),
+    "text": _Passage("VARCHAR", _objects, told=_TOLD_TEXT),
+    "text?": _Passage(
+        "VARCHAR",
+        lambda values: _objects(v or "" for v in values),
+        "nullif({0}, '')",
+        told=f"coalesce({_TOLD_TEXT}, '-')",
+    ),
+    "word": _Passage(
+        "VARCHAR", _objects, unpack=lambda column, memo: map(memo.setdefault, column, column), told=_TOLD_TEXT
+    ),
+    "texts": _Passage(
+        "VARCHAR",
+        lambda values: _objects(map(text_of, values)),
+        unpack=lambda column, _: [() if v == "[]" else tuple(json.loads(v)) for v in column],
+        told=_TOLD_TEXT,
+    ),
     "int": _Passage("BIGINT", lambda values: np.array(values, dtype=np.int64)),
     "float": _Passage("DOUBLE", lambda values: np.array(values, dtype=np.float64)),
     "float?": _Passage(
         "DOUBLE",
         lambda values: np.array([np.nan if v is None else v for v in values], dtype=np.float64),
         "case when isnan({0}) then null else {0} end",
+        told="coalesce({0}::VARCHAR, '-')",
     ),
     "bool": _Passage("BOOLEAN", lambda values: np.array(values, dtype=np.bool_)),
     "time": _Passage(
@@ -80,16 +106,18 @@ _PASSAGES: Final[dict[ColumnType, _Passage]] = {
         lambda values: np.array([micros(v) for v in values], dtype=np.int64),
         "make_timestamp({0})",
         "epoch_us({0})",
-        moment,
+        _moments,
+        "epoch_us({0})::VARCHAR",
     ),
     "time?": _Passage(
         "TIMESTAMP",
         lambda values: np.array([NO_TIME if v is None else micros(v) for v in values], dtype=np.int64),
         f"make_timestamp(nullif({{0}}, {NO_TIME}))",
         "epoch_us({0})",
-        lambda v: None if v is None else moment(v),
+        _moments,
+        "coalesce(epoch_us({0})::VARCHAR, '-')",
     ),
-    "blob": _Passage("BLOB", lambda values: _objects(v.hex() for v in values), "unhex({0})"),
+    "blob": _Passage("BLOB", lambda values: _objects(v.hex() for v in values), "unhex({0})", told="hex({0})"),
 }
 
 
@@ -121,26 +149,15 @@ def packed(columns: Columns, values: Iterable[Sequence[Any]]) -> dict[str, np.nd
     return {name: _PASSAGES[kind].pack(column) for (name, kind), column in zip(columns.items(), values, strict=True)}
 
 
-def unpacker(columns: Columns, words: dict[str, str]) -> Callable[[Sequence[Any]], list[Any]]:
-    """What turns a fetched row into the values of a row in memory; `words` holds each shared text once."""
-    found: list[tuple[int, Callable[[Any], Any]]] = []
-    for place, kind in enumerate(columns.values()):
+def unpacked(columns: Columns, fetched: Iterable[Sequence[Any]], memo: Memo) -> Iterable[tuple[Any, ...]]:
+    """Fetched rows as the values of rows in memory, worked on by column; `memo` holds what rows share once."""
+    found: list[Iterable[Any]] = []
+    for kind, column in zip(columns.values(), zip(*fetched, strict=True), strict=True):
         unpack = _PASSAGES[kind].unpack
-        if kind == "word":
-            found.append((place, lambda value: words.setdefault(value, value)))
-        elif unpack is not None:
-            found.append((place, unpack))
-
-    def unpacked(fetched: Sequence[Any]) -> list[Any]:
-        values = list(fetched)
-        for place, unpack in found:
-            values[place] = unpack(values[place])
-        return values
-
-    return unpacked
+        found.append(unpack(column, memo) if unpack else column)
+    return zip(*found, strict=True)
 
 
-def canonical(row: Sequence[Any]) -> bytes:
-    """A fetched row as the bytes that a digest is taken over; equal rows give equal bytes on every machine."""
-    plain = [value.hex() if isinstance(value, bytes) else value for value in row]
-    return json.dumps(plain, separators=(",", ":")).encode()
+def told(columns: Columns) -> str:
+    """A row as the one text that a digest is taken over, in SQL: other rows give other texts, on every machine."""
+    return " || ',' || ".join(_PASSAGES[kind].told.format(name) for name, kind in columns.items())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import duckdb
 
 from ..domain.events import Fact
-from .columns import Columns, ColumnType, assigned, declared, packed, selected, stored, unpacker, written
+from .columns import Columns, ColumnType, Memo, assigned, declared, packed, selected, stored, told, unpacked, written
 from .projector import Positioned
 
 R = TypeVar("R")
@@ -48,9 +50,9 @@ class Relation(ABC):
         """Make the table, empty."""
         db.execute(f"create table {self.name} ({declared(self.all_columns)})")
 
-    def load(self, db: duckdb.DuckDBPyConnection, words: dict[str, str]) -> None:
+    def load(self, db: duckdb.DuckDBPyConnection, memo: Memo) -> None:
         """Bring back into memory what has to be there; of a passing table, nothing."""
-        del db, words
+        del db, memo
 
     def patches_of(self, at: Positioned) -> list[Patch]:  # noqa: ARG002 - most tables have none
         """What a fact changes in stored rows that are not in memory."""
@@ -86,13 +88,22 @@ class Relation(ABC):
         """Whether there is anything to write."""
         return bool(self.patches)
 
-    def fetched(self, db: duckdb.DuckDBPyConnection, columns: Columns) -> Iterable[tuple[Any, ...]]:
-        """The stored rows in order, streamed."""
+    def fetched(self, db: duckdb.DuckDBPyConnection, selected: str) -> Iterator[list[tuple[Any, ...]]]:
+        """What is selected of the stored rows, in their order, streamed in pages."""
         cursor = db.cursor()
-        cursor.execute(f"select {selected(columns)} from {self.name} order by {self.order}")
+        cursor.execute(f"select {selected} from {self.name} order by {self.order}")
         while rows := cursor.fetchmany(READ):
-            yield from rows
+            yield rows
         cursor.close()
+
+    def digest(self, db: duckdb.DuckDBPyConnection) -> str:
+        """The sha256 (hex) over the stored rows in their order."""
+        digest = hashlib.sha256()
+        for rows in self.fetched(db, told(self.all_columns)):
+            for (row,) in rows:
+                digest.update(row.encode())
+                digest.update(b"\n")
+        return digest.hexdigest()
 
     def insert(self, db: duckdb.DuckDBPyConnection, values: Iterable[Sequence[Any]]) -> None:
         """Add rows, given by column."""
@@ -197,12 +208,11 @@ class Resident(Relation, Generic[R]):
                 if getattr(row, column) in erased:
                     self.rows[row_id] = replace(row, **held)  # pyright: ignore[reportArgumentType] - rows are dataclasses
 
-    def load(self, db: duckdb.DuckDBPyConnection, words: dict[str, str]) -> None:
-        unpacked: Callable[[Sequence[Any]], list[Any]] = unpacker(self.columns, words)
-        for fetched in self.fetched(db, self.columns):
-            row = self.row(*unpacked(fetched))
-            if self.keeps(row):
-                self.rows[getattr(row, self.id_column)] = row
+    def load(self, db: duckdb.DuckDBPyConnection, memo: Memo) -> None:
+        for fetched in self.fetched(db, selected(self.columns)):
+            for row in starmap(self.row, unpacked(self.columns, fetched, memo)):
+                if self.keeps(row):
+                    self.rows[getattr(row, self.id_column)] = row
         self.loaded()
 
     def loaded(self) -> None:

@@ -13,7 +13,7 @@ import duckdb
 from ..consolidation.policy import FoldPolicy
 from ..domain.errors import Unavailable
 from ..domain.events import ContentErased, Fact
-from .columns import canonical, declared
+from .columns import Memo, declared
 from .feedback import Feedback
 from .kinds import Kinds
 from .procedures import ProcedureRow, Procedures
@@ -158,9 +158,8 @@ class Tables:
             self._db.execute("update positions set position = ? where name = ?", [self._position, self.name])
             self._db.execute("commit")
         except BaseException:
-            with suppress(
-                duckdb.Error
-            ):  # a commit that failed has rolled back by itself; its own error is the one to tell
+            # A commit that failed has rolled back already; its own error is the one to tell.
+            with suppress(duckdb.Error):
                 self._db.execute("rollback")
             raise
         for relation in waiting:
@@ -168,13 +167,7 @@ class Tables:
         self.flushed = self._position
 
     def digest(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for name, relation in self.relations.items():
-            digest = hashlib.sha256()
-            for row in relation.fetched(self._db, relation.all_columns):
-                digest.update(canonical(row))
-            found[name] = digest.hexdigest()
-        return found
+        return {name: relation.digest(self._db) for name, relation in self.relations.items()}
 
     def counts(self) -> dict[str, int]:
         return {name: self._db.execute(f"select count(*) from {name}").fetchall()[0][0] for name in self.relations}
@@ -196,9 +189,9 @@ class Tables:
         row = stored.fetchone()
         if row is None or row[1] != schema_version():
             raise ValueError("the tables are of another schema version")
-        words: dict[str, str] = {}
+        memo: Memo = {}
         for relation in self.relations.values():
-            relation.load(self._db, words)
+            relation.load(self._db, memo)
         return row[0]
 
     def _made(self) -> None:
