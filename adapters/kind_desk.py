@@ -13,8 +13,10 @@ import numpy as np
 
 from ..consolidation.kind_model import KindModel, exemplars
 from ..consolidation.wording import document_text
-from ..domain.kinds import KindFact, kind_fields
+from ..domain.kinds import kind_fields
 from ..domain.memory import KindGuess
+from ..domain.results import KindChanged, Remembered
+from ..projections.kind_view import KindView
 from .kind_backends import (
     PACES,
     Backend,
@@ -29,7 +31,6 @@ from .kind_exemplars import exemplar_texts, packaged_vectors
 from .kind_settings import PREFIX, KindSettings, KindSettingsFile, to_notice
 
 if TYPE_CHECKING:
-    from ..projections.schemas import Schema
     from .embeddings import EmbeddingCache
 
 log = logging.getLogger("slw")
@@ -155,15 +156,11 @@ class KindDesk:
 
     # -- showing
 
-    def fields(self, schema: Schema) -> dict[str, Any]:
-        """The five kind fields of a memory as the read model holds it."""
-        return shown_kind(schema, self.settings().display_min_confidence)
+    def view(self) -> KindView:
+        """How kinds are looked at under the settings."""
+        settings = self.settings()
+        return KindView(settings.display_min_confidence, settings.kind_aware)
 
-
-def shown_kind(schema: Schema, min_confidence: float) -> dict[str, Any]:
-    """The five kind fields under one cut-off."""
-    standing = None
-    if schema.kind is not None and schema.kind_source is not None:
-        sure = 1.0 if schema.kind_confidence is None else schema.kind_confidence
-        standing = KindFact(0, schema.kind, schema.kind_source, sure)  # pyright: ignore[reportArgumentType] - our own words
-    return kind_fields(standing, min_confidence, schema.type)
+    def told(self, done: Remembered | KindChanged) -> dict[str, Any]:
+        """The five kind fields of what was just remembered."""
+        return kind_fields(done.kind, self.settings().display_min_confidence, done.type)

@@ -14,6 +14,7 @@ from .phrasing import NOTICE, neutral, told
 from .showing import Line, event_view, memory_views, procedure_view, record_view, warned
 
 if TYPE_CHECKING:
+    from ..projections.kind_view import KindView
     from ..projections.schemas import Schema
     from .store import Store
 
@@ -89,9 +90,10 @@ class Nothing(Command):
 def list_memories(store: Store, command: List, _: Asked) -> Answer:
     """Memories of a scope, or of all; live ones, or those in one state."""
     store.catch_up()
-    matching = [s for s in newest_first(store, command.scope) if wanted(s, command)]
+    kinds = store.kinds.view()
+    matching = [s for s in newest_first(store, command.scope) if wanted(s, command, kinds)]
     words = store.contents([schema.memory_id for schema in matching[: command.limit]])
-    shown = [record_view(s, neutral(words.get(s.memory_id, ""))) for s in matching[: command.limit]]
+    shown = [record_view(s, neutral(words.get(s.memory_id, "")), kinds) for s in matching[: command.limit]]
     return {"memories": shown, "total": len(matching), "notice": NOTICE}
 
 
@@ -101,9 +103,9 @@ def newest_first(store: Store, scope: str | None) -> Iterable[Schema]:
     return reversed(list(store.tables.claims.of_scope(scope)))
 
 
-def wanted(schema: Schema, command: List) -> bool:
+def wanted(schema: Schema, command: List, kinds: KindView) -> bool:
     in_state = schema.live if command.state is None else schema.state == command.state
-    return in_state and (command.kind is None or schema.kind == command.kind)
+    return in_state and (command.kind is None or kinds.kind(schema) == command.kind)
 
 
 def search(store: Store, command: Search, asked: Asked) -> Answer:
@@ -137,7 +139,7 @@ def show(store: Store, command: One, _: Asked) -> Answer:
     match command.id.partition("_")[0]:
         case "mem":
             memory = store.memories.memory(command.id)
-            held = record_view(store.schema(memory.id), neutral(memory.content))
+            held = record_view(store.schema(memory.id), neutral(memory.content), store.kinds.view())
             return {**held, "cases": [vars_of(case) for case in memory.cases.values()], "notice": NOTICE}
         case "proc":
             row = store.tables.procedures.get(command.id)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from ..domain.events import ClaimRemembered, Fact
-from ..domain.kinds import KindFact, kind_fields
-from ..domain.vocabulary import CONFIRMING_SOURCES, FAILED_PROCEDURE_CAVEAT, Kind, KindSource, Pathway
+from ..domain.vocabulary import CONFIRMING_SOURCES, FAILED_PROCEDURE_CAVEAT, Pathway
 from .meaning import EMBEDDINGS_UNAVAILABLE, VECTORS_PENDING
 from .phrasing import cut, neutral, told, within_budget
 
 if TYPE_CHECKING:
+    from ..projections.kind_view import KindView
     from ..projections.procedures import ProcedureRow
     from ..projections.recall import Hit
     from ..projections.schemas import Schema
@@ -59,13 +59,14 @@ def memory_views(store: Store, lines: Sequence[Line]) -> list[dict[str, Any]]:
     """The memories of one page within its budget; one that is too long is cut at a sentence, and says so."""
     words = store.contents([line.target_id for line in lines])
     texts = within_budget([words.get(line.target_id, "") for line in lines])
+    kinds = store.kinds.view()
     return [
-        {**memory_view(store.schema(line.target_id), line, text), **({"truncated": True} if truncated else {})}
+        {**memory_view(store.schema(line.target_id), line, text, kinds), **({"truncated": True} if truncated else {})}
         for line, (text, truncated) in zip(lines, texts, strict=True)
     ]
 
 
-def memory_view(schema: Schema, line: Line, text: str) -> dict[str, Any]:
+def memory_view(schema: Schema, line: Line, text: str, kinds: KindView) -> dict[str, Any]:
     """One memory as a verb shows it."""
     provenance: dict[str, Any] = {
         "client": "person" if schema.actor_kind == "person" else neutral(schema.client),
@@ -78,7 +79,7 @@ def memory_view(schema: Schema, line: Line, text: str) -> dict[str, Any]:
         "memory_id": schema.memory_id,
         "content": text,
         "type": schema.type,
-        **kind_shown(schema),
+        **kinds.fields(schema),
         "pathway": line.pathway,
         "scope": schema.scope,
         "recorded_at": told(schema.recorded_at),
@@ -89,17 +90,9 @@ def memory_view(schema: Schema, line: Line, text: str) -> dict[str, Any]:
     return shown if schema.occurred_at is None else {**shown, "occurred_at": told(schema.occurred_at)}
 
 
-def kind_shown(schema: Schema) -> dict[str, Any]:
-    """The five kind fields of what the tables hold about a memory's kind."""
-    if schema.kind is None or schema.kind_source is None:
-        return kind_fields(None)
-    confidence = 1.0 if schema.kind_confidence is None else schema.kind_confidence
-    return kind_fields(KindFact(0, cast("Kind", schema.kind), cast("KindSource", schema.kind_source), confidence))
-
-
-def record_view(schema: Schema, text: str) -> dict[str, Any]:
+def record_view(schema: Schema, text: str, kinds: KindView) -> dict[str, Any]:
     """One memory as a person's list shows it: also what state it is in, and since when."""
-    view = memory_view(schema, Line(schema.memory_id), text)
+    view = memory_view(schema, Line(schema.memory_id), text, kinds)
     del view["pathway"], view["why"]
     view["state"] = schema.state
     view["restatements"] = schema.restatements

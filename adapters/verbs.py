@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..domain.errors import InvalidInput, SlwError
 from ..domain.events import Exposure, MemoryVerdict, Procedure, ProcedureVerdict, Verification
-from ..domain.kinds import kind_fields
 from ..domain.memory import Claim
 from ..domain.results import Activated, Committed, Exposed, FeedbackTaken, Remembered
 from ..domain.session import Cursor, Ending, Shown
@@ -18,6 +18,7 @@ from .operations import Answer, Asked, Operation, settled
 from .phrasing import COLD_START, NOTICE, told
 from .showing import Line, evidence, memory_views, procedure_views, warned
 from .signatures import ACTIVATE, COMMIT, FEEDBACK, RECALL, REMEMBER
+from .standing import standing_of, standing_view
 
 if TYPE_CHECKING:
     from ..projections.recall import Found, Hit
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 # A page brings few procedures: each is long, and each wants feedback before commit.
 PROCEDURES_SHOWN = 3
-EMPTY_STANDING: Mapping[str, Any] = {"rules": [], "decisions": [], "omitted": {"count": 0, "memory_ids": []}}
 
 
 # ---------------------------------------------------------------- activate
@@ -38,19 +38,24 @@ def activate(store: Store, command: Activate, asked: Asked) -> Answer:
     store.catch_up()
     cold = not store.remembers(command.scope)
     cue, as_of = activation_cue(command), store.now()
-    found = store.recall.search(cue, asked.vector, command.scope, as_of=as_of, limit=MAX_FROZEN, verb="activate")
-    shown = as_shown(store, found, "activate", cue, as_of, command.page_size, asked)
+    standing = standing_of(store, command.scope)
+    found = without(
+        store.recall.search(cue, asked.vector, command.scope, as_of=as_of, limit=MAX_FROZEN, verb="activate"),
+        standing.memory_ids,
+    )
+    shown = as_shown(store, found, "activate", cue, as_of, command.page_size, asked, standing=standing.memory_ids)
     twin = store.twin_of(command.scope) if cold else ""
 
     memories = memory_views(store, lines_of(found.memories[: command.page_size]))
     procedures = procedure_views(store, found.procedures[:PROCEDURES_SHOWN], whole=False)
+    rules = standing_view(store, standing)
 
     def build(done: Activated) -> Answer:
         answer: Answer = {
             "session_id": done.session_id,
             "retrieval_id": done.retrieval_id,
             "memory_state": "cold_start" if cold else "available",
-            "standing": dict(EMPTY_STANDING),
+            "standing": rules,
             "memories": memories,
             "procedures": procedures,
             "warnings": warned(shown.warnings, twin),
@@ -71,6 +76,12 @@ def activate(store: Store, command: Activate, asked: Asked) -> Answer:
             phrase=settled(build),
         )
     )
+
+
+def without(found: Found, memory_ids: Collection[str]) -> Found:
+    """What was found apart from memories that are told anyway."""
+    kept = [hit for hit in found.memories if hit.target_id not in memory_ids]
+    return replace(found, memories=kept, relevant_total=found.relevant_total - len(found.memories) + len(kept))
 
 
 def activation_cue(command: Activate) -> str:
@@ -133,8 +144,8 @@ def remember(store: Store, command: Remember, asked: Asked) -> Answer:
     def build(outcomes: list[Remembered | SlwError]) -> Answer:
         became = {**refused, **dict(zip(claims, outcomes, strict=True))}
         if command.memories is None:
-            return remembered(outcome_or_raise(became[0]))
-        entries = [batch_entry(index, became[index]) for index in sorted(became)]
+            return remembered(store, outcome_or_raise(became[0]))
+        entries = [batch_entry(store, index, became[index]) for index in sorted(became)]
         return {"results": entries, "stored": sum(entry["ok"] for entry in entries), "count": len(entries)}
 
     outcomes = store.memories.remember(
@@ -185,20 +196,20 @@ def outcome_or_raise(outcome: Remembered | SlwError) -> Remembered:
     return outcome
 
 
-def batch_entry(index: int, outcome: Remembered | SlwError) -> Answer:
+def batch_entry(store: Store, index: int, outcome: Remembered | SlwError) -> Answer:
     """What became of one entry, in the envelope's form."""
     if isinstance(outcome, SlwError):
         return {"index": index, **outcome.envelope()}
-    return {"index": index, "ok": True, "data": remembered(outcome)}
+    return {"index": index, "ok": True, "data": remembered(store, outcome)}
 
 
-def remembered(done: Remembered) -> Answer:
+def remembered(store: Store, done: Remembered) -> Answer:
     """One claim as it stands in the log now."""
     answer: Answer = {
         "memory_id": done.memory_id,
         "disposition": done.disposition,
         "type": done.type,
-        **kind_fields(done.kind),
+        **store.kinds.told(done),
         "recorded_at": told(done.recorded_at),
         "position": done.position,
     }
