@@ -24,9 +24,9 @@ from ..projections.projector import Positioned
 from ..projections.recall import Recall
 from ..projections.schemas import Schema
 from ..projections.succession import Succession
-from ..projections.tables import Tables, tables_kind
-from ..projections.vectors import Vectors, embedded_texts, vectors_kind
-from ..projections.words import Words, words_kind
+from ..projections.tables import Tables
+from ..projections.vectors import Vectors, embedded_texts
+from ..projections.words import Words
 from .embeddings import Embedder, EmbeddingCache
 from .growing import Growth
 from .home import Home
@@ -38,6 +38,7 @@ from .meaning import Meaning
 from .operations import Answer, answered
 from .reach import VERSION
 from .settings import Settings, read_settings
+from .views import view_kinds
 
 log = logging.getLogger("slw")
 
@@ -92,13 +93,17 @@ class Store:
         return cls(place, settings or read_settings(place.settings), clock, embedder or Embedder())
 
     def _open(self) -> None:
-        self.memories = Memories(log_environment(self.home.log, self.settings.lock_seconds), clock=self._clock)
+        self.memories = Memories(
+            log_environment(self.home.log, self.settings.lock_seconds),
+            clock=self._clock,
+            suggest_kind=lambda content: self.kinds.suggest(content),  # noqa: PLW0108 - the desk comes after
+        )
         self._reader = LogReader(self.home.log)
         self._followed = LogReader(self.home.log)
         self.cache = EmbeddingCache(self.home.embeddings, self.embedder.space, self.embedder.dim)
         self.flushed_at = time.monotonic()
         fold = FoldPolicy()
-        views = [tables_kind(fold), words_kind(), vectors_kind(self.embedder.space, self.cache.get)]
+        views = view_kinds(fold, self.embedder.space, self.cache.get)
         self.growth = Growth(
             Succession(self.home.path, views, fold.digest, self._read_page), self.memories.position, self._take_over
         )
@@ -134,7 +139,7 @@ class Store:
         self.tables = cast("Tables", generation.views["tables"])
         self.words = cast("Words", generation.views["words"])
         self.vectors = cast("Vectors", generation.views["vectors"])
-        self.recall = Recall(self.tables, self.words, self.vectors, self.policy)
+        self.recall = Recall(self.tables, self.words, self.vectors, self.policy, kind_view=self.kinds.view)
         generation.projector.catch_up()
         self.meaning.position = self.vectors.position
 
