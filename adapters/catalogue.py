@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .operations import Operation
 from .people import PEOPLE
+from .upkeep import UPKEEP
 from .verbs import VERBS
 
-OPERATIONS: tuple[Operation, ...] = (*VERBS, *PEOPLE)
+OPERATIONS: tuple[Operation, ...] = (*VERBS, *PEOPLE, *UPKEEP)
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 

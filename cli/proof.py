@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
 import click
 
+from ..domain.errors import Unavailable
 from .log import PositionOrTime
 from .options import shared
 from .progress import progress
@@ -74,3 +76,51 @@ def came_to_this(terminal: Terminal, data: Data) -> None:
     terminal.note(f"{data['events']:,} events up to position {data['position']} in {data['seconds']} s ({rate})")
     if data["into"]:
         terminal.say(f"kept in {data['into']}")
+
+
+@click.command("verify")
+@click.option(
+    "--quick", is_flag=True, help="Only the end of the log, its anchors and the files' sums: well under a second."
+)
+@shared
+def verify_command(terminal: Terminal, quick: bool) -> int:
+    """Check the log link by link, and the live read models against a replay of it.
+
+    Agents may go on working. Exits 1 when anything is not as it was written, and says what to do.
+    """
+    from ..adapters.verifying import Verified, verify, verify_quickly  # noqa: PLC0415 - not for `slw --help`
+
+    if not (terminal.home / "log.db").exists():
+        raise Unavailable(
+            f"there is no log in {terminal.home}", hint="slw activate, or an agent's first call, begins one"
+        )
+    seen: Verified
+    if quick:
+        seen = verify_quickly(terminal.home)
+    else:
+        with ExitStack() as bars:
+            seen = verify(terminal.home, lambda doing: bars.enter_context(progress(terminal, doing)))
+    terminal.answer(seen.told(), verified)
+    return EXIT_FINE if seen.whole else EXIT_PROBLEM
+
+
+def verified(terminal: Terminal, data: Data) -> None:
+    """What was compared, and what differs."""
+    for found in data["findings"]:
+        where = f" at position {found['position']}" if found["position"] else ""
+        terminal.say(f"{found['part']}{where}: {found['what']}")
+        terminal.say(f"  hint: {found['hint']}")
+    for differs in data["differences"]:
+        terminal.say(
+            f"{differs['name']} is not what the log says ({differs['live'][:12]} / {differs['replayed'][:12]})"
+        )
+        for row in differs["rows"]:
+            terminal.say(f"  {row}")
+    if data["differences"]:
+        terminal.say("  hint: slw rebuild grows new read models from the log; nothing is lost")
+    if data["whole"]:
+        compared = f", {len(data['compared'])} read models equal to a replay of it" if data["compared"] else ""
+        erased = f", {data['erased']} erased" if data["erased"] else ""
+        terminal.say(
+            f"the log is whole: {data['events']:,} events looked at up to position {data['position']}{erased}{compared}"
+        )

@@ -49,6 +49,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
     "The log": {
         "log": Entry("log", "Print the events of the log, in order."),
         "replay": Entry("proof", "Fold the log into fresh read models elsewhere, and print what they come to."),
+        "verify": Entry("proof", "Check the log link by link, and the live read models against a replay of it."),
+        "undo": Entry("undoing", "Take back what a session, a run or a client did; deletes nothing."),
     },
     "Care": {
         "status": Entry("care", "Tell what the store holds and how its read models stand."),
