@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
-from ..domain.errors import Unavailable
+from ..domain.errors import Conflict, Unavailable
 from ..projections.generation import Generation
 from ..projections.succession import Succession
 
@@ -33,6 +34,8 @@ class Growth:
         self._ready = threading.Event()
         self._closing = False
         self._thread: threading.Thread | None = None
+        self._rebuilding = threading.Lock()
+        self.rebuilt = ""  # how the last rebuild ended
 
     def begin(self) -> None:
         """Take the current generation, or one that is grown at once, or let a thread grow it."""
@@ -65,7 +68,56 @@ class Growth:
     @property
     def percent(self) -> int:
         """How much of the log is folded."""
-        return 100 if self._ready.is_set() else 100 * self._reached // max(1, self._end())
+        growing = self.rebuilding or not self._ready.is_set()
+        return min(100, 100 * self._reached // max(1, self._end())) if growing else 100
+
+    @property
+    def rebuilding(self) -> bool:
+        """Whether a new generation is being grown beside the live one."""
+        return self._rebuilding.locked()
+
+    def rebuild(self, prepare: Callable[[Path], None]) -> None:
+        """Begin to grow a new generation beside the live one, which answers until the new one stands.
+
+        `prepare(folder)` may put files of single views there first; those are not grown. Raises Conflict while
+        another rebuild is under way.
+        """
+        self.require()
+        if not self._rebuilding.acquire(blocking=False):
+            raise Conflict("a rebuild is under way", hint="wait until it is done; slw status tells how far it is")
+        try:
+            self._reached, self.rebuilt = 0, ""
+            generation = self.succession.create(prepare)
+            self._thread = threading.Thread(target=self._rebuild, args=(generation,), name="slw-rebuild", daemon=True)
+            self._thread.start()
+        except BaseException:
+            self._rebuilding.release()
+            raise
+
+    def _rebuild(self, generation: Generation) -> None:
+        try:
+            self._grow_near(generation)
+            if self._closing:
+                return
+            self._finish(generation)
+            self.rebuilt = generation.directory.name
+        except Exception as fault:
+            self.rebuilt = f"failed: {type(fault).__name__}: {fault}"
+            generation.retire()
+            log.exception("rebuilding %s failed", generation.directory.name)
+        finally:
+            self._rebuilding.release()
+
+    def go_back(self) -> str:
+        """Read from the generation before the live one again; returns its name. Conflict when none can be read."""
+        self.require()
+        if self.rebuilding:
+            raise Conflict("a rebuild is under way", hint="wait until it is done; slw status tells how far it is")
+        generation, why = self.succession.back(self._end())
+        if generation is None:
+            raise Conflict(why, hint="slw rebuild grows a new one from the log")
+        self._live(generation)
+        return generation.directory.name
 
     @property
     def ready(self) -> bool:
@@ -77,20 +129,26 @@ class Growth:
         if self._thread is not None:
             self._thread.join()
 
-    def _grow(self, generation: Generation) -> None:
+    def _grow_near(self, generation: Generation) -> None:
+        """Grow it until little is left to fold; retired where the owner leaves meanwhile."""
+
         def note(reached: int, _: int) -> None:
             self._reached = reached
 
+        while self._end() - hurried(generation) > NEAR:
+            before = hurried(generation)
+            generation.grow(self._end(), note, lambda: not self._closing)
+            if self._closing:
+                generation.retire()
+                return
+            if hurried(generation) == before:
+                raise RuntimeError(str(generation.projector.failures))
+
+    def _grow(self, generation: Generation) -> None:
         try:
-            while self._end() - hurried(generation) > NEAR:
-                before = hurried(generation)
-                generation.grow(self._end(), note, lambda: not self._closing)
-                if self._closing:
-                    generation.retire()
-                    return
-                if hurried(generation) == before:
-                    raise RuntimeError(str(generation.projector.failures))
-            self._finish(generation)
+            self._grow_near(generation)
+            if not self._closing:
+                self._finish(generation)
         except Exception as fault:
             self.failure = f"{type(fault).__name__}: {fault}"
             log.exception("growing %s failed", generation.directory.name)

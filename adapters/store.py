@@ -27,6 +27,7 @@ from ..projections.succession import Succession
 from ..projections.tables import Tables
 from ..projections.vectors import Vectors, embedded_texts
 from ..projections.words import Words
+from .copying import anchored
 from .embeddings import Embedder, EmbeddingCache
 from .growing import Growth
 from .home import Home
@@ -135,6 +136,7 @@ class Store:
         self.on_engine(lambda: self._taken_over(generation))
 
     def _taken_over(self, generation: Generation) -> None:
+        before: Generation | None = getattr(self, "generation", None)
         self.generation = generation
         self.tables = cast("Tables", generation.views["tables"])
         self.words = cast("Words", generation.views["words"])
@@ -142,6 +144,9 @@ class Store:
         self.recall = Recall(self.tables, self.words, self.vectors, self.policy, kind_view=self.kinds.view)
         generation.projector.catch_up()
         self.meaning.position = self.vectors.position
+        anchored(generation, self.home.log)
+        if before is not None:
+            before.retire()
 
     def _read_page(self, after: int, limit: int) -> list[Positioned]:
         return [Positioned(position, fact) for position, fact in self._reader.read(after, limit)]
@@ -228,7 +233,7 @@ class Store:
     @property
     def busy(self) -> bool:
         """Whether something runs that an idle owner must not leave."""
-        return not self.growth.ready or self.meaning.working or self.kind_runner.active
+        return not self.growth.ready or self.growth.rebuilding or self.meaning.working or self.kind_runner.active
 
     def expire_idle(self) -> list[str]:
         """Close the sessions that nobody named for a day (a setting); returns their ids."""
@@ -309,6 +314,8 @@ class Store:
 
     def _close(self) -> None:
         if self.growth.ready:
+            self.generation.projector.flush()
+            anchored(self.generation, self.home.log)
             self.generation.projector.close()
         self.memories.close()
         self._reader.close()

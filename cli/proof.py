@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -9,10 +10,14 @@ from pathlib import Path
 import click
 
 from ..domain.errors import Unavailable
+from .asking import ask
+from .confirming import confirm
 from .log import PositionOrTime
-from .options import shared
+from .options import sent, shared
 from .progress import progress
 from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Terminal
+
+POLL_SECONDS = 0.1
 
 
 @click.command("replay")
@@ -124,3 +129,49 @@ def verified(terminal: Terminal, data: Data) -> None:
         terminal.say(
             f"the log is whole: {data['events']:,} events looked at up to position {data['position']}{erased}{compared}"
         )
+
+
+@click.command("rebuild")
+@click.option(
+    "--projection",
+    "projections",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one: tables, words, vectors, or the log's table of keys. May be given again.",
+)
+@click.option("--back", is_flag=True, help="Read from the generation before the live one again.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@shared
+def rebuild_command(terminal: Terminal, projections: tuple[str, ...], back: bool, yes: bool) -> int:
+    """Grow new read models from the log beside the live ones, and swap when they are there.
+
+    Agents go on reading and writing. The generation before is kept for --back.
+    """
+    if back and projections:
+        raise click.UsageError("--back goes alone")
+    confirm("go back to the generation before?" if back else "grow new read models from the log?", yes=yes)
+    if "keys" in projections:
+        from ..adapters.keys_table import grow_back  # noqa: PLC0415 - not for `slw --help`
+
+        keys = grow_back(terminal.home / "log.db")
+        terminal.note(f"the table of keys holds {keys} keys, as the log gives them")
+        projections = tuple(name for name in projections if name != "keys")
+        if not projections:
+            terminal.answer({"state": "done", "generation": "", "keys": keys}, rebuilt)
+            return EXIT_FINE
+    told = ask(terminal, "rebuild", sent(projections=list(projections), back=back))
+    with progress(terminal, "rebuilding") as moved:
+        while told["state"] == "running":
+            time.sleep(POLL_SECONDS)
+            told = ask(terminal, "rebuild_state", {})
+            moved(told.get("percent", 0), 100)
+    terminal.answer(told, rebuilt)
+    return EXIT_PROBLEM if told["state"] == "failed" else EXIT_FINE
+
+
+def rebuilt(terminal: Terminal, data: Data) -> None:
+    """Which generation answers now."""
+    if data["state"] == "failed":
+        terminal.say(f"the live read models are untouched: {data['why']}")
+    elif data["generation"]:
+        terminal.say(f"{data['generation']} answers now")

@@ -54,13 +54,17 @@ class Succession:
             return None, f"{name} stands at {ahead}, ahead of the log at {log_position}"
         return generation, ""
 
-    def create(self) -> Generation:
-        """A new, empty generation beside the current one. Until it is adopted nobody reads it."""
+    def create(self, prepare: Callable[[Path], None] = lambda _: None) -> Generation:
+        """A new, empty generation beside the current one. Until it is adopted nobody reads it.
+
+        `prepare(folder)` may put whole files of single views there, which are then opened as they are.
+        """
         number = 1 + max((number for _, number in self._listed()), default=0)
         directory = self.home / f"gen-{self.schema}-{number}"
         directory.mkdir(mode=0o700, parents=True)
         manifest = Manifest(self.schema, number, "building", {kind.name: kind.version for kind in self.kinds})
         manifest.write(directory)
+        prepare(directory)
         return Generation.open(directory, manifest, self.kinds, self._read_page)
 
     def open_or_grow(
