@@ -20,6 +20,8 @@ log = logging.getLogger("slw")
 EMBEDDINGS_UNAVAILABLE: Final = "embeddings_unavailable"
 VECTORS_PENDING: Final = "vectors_pending"
 PAGE: Final = 200
+# So many positions are embedded within the wait; a bulk load would only make every question late.
+FEW: Final = 40
 _QUESTION, _CLAIM, _END = 0, 1, 2
 
 ReadPage = Callable[[int, int], Sequence[tuple[int, Fact]]]
@@ -76,15 +78,14 @@ class Meaning:
     def of(self, cue: str, session_id: str = "") -> tuple[np.ndarray | None, tuple[str, ...]]:
         """The vector of a question, or None without a model; and warnings about what it may miss.
 
-        Waits a little for vectors of what `session_id` remembered just before.
+        Waits a little for vectors of what `session_id` remembered just before, and for others if they are few.
         """
         try:
             vector = self._enqueue(_QUESTION, [self._question(cue)]).result()[0]
         except EmbeddingsUnavailable:
             return None, (EMBEDDINGS_UNAVAILABLE,)
-        if session_id and not self.wait_for(self._told.get(session_id, 0), self._wait_seconds):
-            return vector, (VECTORS_PENDING,)
-        return vector, ()
+        needed = self._wanted if self.pending <= FEW else self._told.get(session_id, 0)
+        return vector, () if self.wait_for(needed, self._wait_seconds) else (VECTORS_PENDING,)
 
     def told(self, session_id: str, position: int) -> None:
         """Claims up to `position` are in the log and want vectors."""

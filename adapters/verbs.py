@@ -373,25 +373,25 @@ def commit(store: Store, command: Commit, asked: Asked) -> Answer:
         }
         return {**answer, "procedure_id": done.procedure_id} if done.procedure_id else answer
 
-    told_verification = command.verification
-    return build(
-        store.memories.commit(
-            session_id=command.session_id,
-            ending=Ending(
-                final_goal=command.final_goal,
-                outcome=command.outcome,
-                outcome_summary=command.outcome_summary,
-                verification=Verification(
-                    status=told_verification.status,
-                    summary=told_verification.summary,
-                    evidence_refs=tuple(told_verification.evidence_refs),
-                ),
-                procedure=procedure_of(command.procedure),
+    verification = command.verification
+    done = store.memories.commit(
+        session_id=command.session_id,
+        ending=Ending(
+            final_goal=command.final_goal,
+            outcome=command.outcome,
+            outcome_summary=command.outcome_summary,
+            verification=Verification(
+                status=verification.status,
+                summary=verification.summary,
+                evidence_refs=tuple(verification.evidence_refs),
             ),
-            call=asked.call,
-            phrase=settled(build),
-        )
+            procedure=procedure_of(command.procedure),
+        ),
+        call=asked.call,
+        phrase=settled(build),
     )
+    store.meaning.told("", done.position)
+    return build(done)
 
 
 def procedure_of(told_procedure: ProcedureTold | None) -> Procedure | None:
