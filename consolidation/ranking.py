@@ -18,7 +18,9 @@ class Candidates:
 
     `own` and `around` are bm25 of a memory's own words and of those told beside it (0: no match). `cosine` is nan
     where there is no vector. `beside` (n, k) are cosines of its neighbours in the session, nan where there is none.
-    `session` numbers the sessions. `named` tells whether the one name in the question is the memory's subject.
+    `session` numbers the sessions; `follows` is the candidate told right before it there, or -1. `named` tells whether
+    the one name in the question is the memory's subject, `asks` whether it is a question itself, `timely` whether it
+    says a time that the question wants, `dated` whether it is of a date that the question names.
     `salience` and `association` are in -1..1: how firmly it is held, and what feedback taught for questions like this.
     """
 
@@ -27,7 +29,11 @@ class Candidates:
     cosine: Floats
     beside: Floats
     session: NDArray[np.int64]
+    follows: NDArray[np.int64]
     named: NDArray[np.bool_]
+    asks: NDArray[np.bool_]
+    timely: NDArray[np.bool_]
+    dated: NDArray[np.bool_]
     salience: Floats
     association: Floats
 
@@ -44,6 +50,8 @@ class Scores:
     meaning: Floats
     named: Floats
     session: Floats
+    time: Floats
+    dialogue: Floats
     association: Floats
 
 
@@ -52,7 +60,9 @@ def scored(found: Candidates, policy: ReadPolicy) -> Scores:
 
     Words: bm25 of the memory plus bm25 of its surroundings, by their maximum. Meaning: the cosine, smoothed with those
     of its neighbours. Then a bonus for the subject that the question names, and for a session whose best memories
-    fit. Salience scales the whole by at most `salience_reach`; associations add at most `association_weight`.
+    fit; for the time that is asked for or named; and what is told right after a fitting question is likely its
+    answer, while the question itself answers nothing. Salience scales the whole by at most `salience_reach`;
+    associations add at most `association_weight`.
     """
     words = found.own + policy.around_weight * found.around
     most = words.max(initial=0.0)
@@ -61,9 +71,13 @@ def scored(found: Candidates, policy: ReadPolicy) -> Scores:
     named = np.where(found.named, policy.named_bonus, 0.0)
     base = words + meaning + named
     session = policy.session_weight * session_mean(base, found.session, policy.session_best)
+    asked_before = found.asks[found.follows] & (found.follows >= 0) if len(found) else found.asks
+    answer = np.where(asked_before, (base + session)[found.follows] * policy.answer_share, 0.0)
+    dialogue = answer - np.where(found.asks, policy.asking_penalty, 0.0)
+    time = np.where(found.timely, policy.timely_bonus, 0.0) + np.where(found.dated, policy.dated_bonus, 0.0)
     association = policy.association_weight * found.association
-    total = (base + session) * (1.0 + policy.salience_reach * found.salience) + association
-    return Scores(total, words, meaning, named, session, association)
+    total = (base + session + time + dialogue) * (1.0 + policy.salience_reach * found.salience) + association
+    return Scores(total, words, meaning, named, session, time, dialogue, association)
 
 
 def smoothed(cosine: Floats, beside: Floats, own_share: float) -> Floats:

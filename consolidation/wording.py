@@ -38,6 +38,11 @@ def document_text(content: str) -> str:
     return content[found.end() :] if found else content
 
 
+def asks(content: str) -> bool:
+    """Whether a memory ends as a question: it asks rather than tells."""
+    return content.rstrip().endswith("?")
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text that can tell memories apart, folded, each once, in order."""
     return list(dict.fromkeys(w for w in _WORD.findall(text.casefold()) if w not in STOP_WORDS))

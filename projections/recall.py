@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 import numpy as np
 
+from ..consolidation.dates import asks_when, date_named
 from ..consolidation.kinds import question_kind
 from ..consolidation.policy import FoldPolicy, ReadPolicy
 from ..consolidation.procedures import Method, ranked
@@ -194,6 +195,7 @@ class Recall:
             around=at_rows(rows, around.rows, around.scores),
             **self._meaning(scope, scope_name, rows, vector),
             named=self._named(cue, scope, rows),
+            **self._dialogue(cue, scope, rows),
             salience=np.array([self._salience(memory_id, as_of) for memory_id in memory_ids], np.float64),
             association=self._association(vector, memory_ids),
         )
@@ -218,19 +220,31 @@ class Recall:
             doc = scope.docs[row]
             session[i] = numbers.setdefault(doc.session, len(numbers))
             beside[i] = self._words.next_to(scope, doc)
+        near_places = {"session": session, "follows": places_of(rows, beside[:, 0])}
         if vector is None:
             unknown = np.full(len(rows), np.nan)
-            return {"cosine": unknown, "beside": np.full((len(rows), 2), np.nan), "session": session}
+            return {"cosine": unknown, "beside": np.full((len(rows), 2), np.nan), **near_places}
         wanted = np.unique(np.concatenate([rows, beside[beside >= 0]]))
         cosines = self._vectors.cosines(scope_name, vector, wanted)
         places = np.searchsorted(wanted, np.maximum(beside, 0)).clip(0, max(len(wanted) - 1, 0))
         near = np.where(beside >= 0, cosines[places], np.nan) if len(wanted) else np.full((len(rows), 2), np.nan)
-        return {"cosine": cosines[np.searchsorted(wanted, rows)], "beside": near, "session": session}
+        return {"cosine": cosines[np.searchsorted(wanted, rows)], "beside": near, **near_places}
 
     @staticmethod
     def _named(cue: str, scope: Scope, rows: np.ndarray) -> np.ndarray:
         name = scope.named_in(cue.casefold())
         return np.array([bool(name) and scope.docs[row].subject == name for row in rows.tolist()], np.bool_)
+
+    @staticmethod
+    def _dialogue(cue: str, scope: Scope, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Which candidates ask, which say a time that the cue asks for, and which are of a date that it names."""
+        docs = [scope.docs[row] for row in rows.tolist()]
+        wanted, named = asks_when(cue), date_named(cue)
+        return {
+            "asks": np.array([doc.asks for doc in docs], np.bool_),
+            "timely": np.array([wanted and doc.tells_when for doc in docs], np.bool_),
+            "dated": np.array([named is not None and named.fits(date.fromordinal(doc.day)) for doc in docs], np.bool_),
+        }
 
     def _salience(self, memory_id: str, as_of: datetime) -> float:
         """How firmly it is held, from -1 (least) over 0 (as told) to 1 (most)."""
@@ -269,6 +283,8 @@ class Recall:
             "meaning": scores.meaning[i],
             "named": scores.named[i],
             "session": scores.session[i],
+            "time": scores.time[i],
+            "dialogue": scores.dialogue[i],
             "association": scores.association[i],
             "salience": found.salience[i],
             "said_share": share,
@@ -340,6 +356,14 @@ def at_rows(rows: np.ndarray, some: np.ndarray, values: np.ndarray) -> np.ndarra
         there = rows[places] == some
         out[places[there]] = values[there]
     return out
+
+
+def places_of(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where each wanted row stands among the sorted rows; -1 where it does not."""
+    if not len(rows):
+        return np.empty(0, np.int64)
+    places = np.searchsorted(rows, wanted).clip(0, len(rows) - 1)
+    return np.where(rows[places] == wanted, places, -1)
 
 
 def reason(parts: Mapping[str, float], terms: Sequence[str], used: int) -> str:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..consolidation.wording import procedure_words, shelf_of, subject_of, symbols_of, words_of
+from ..consolidation.dates import tells_when
+from ..consolidation.wording import asks, procedure_words, shelf_of, subject_of, symbols_of, words_of
 from ..domain.events import (
     ClaimReinstated,
     ClaimRemembered,
@@ -37,6 +38,8 @@ BLOCK = 1 << 32
 # A word that stands in more than this share of the rows is left out of a question that has rarer ones:
 # 24 times cheaper at 100,000 rows, and such a word tells next to nothing apart.
 COMMON_SHARE = 0.03
+# A subject of more than this share of a scope's memories says nothing in a question's vector.
+COMMON_SUBJECT_SHARE = 0.2
 # Below so many rows every word is cheap.
 SMALL = 2_000
 FOUND_AT_MOST = 300
@@ -46,7 +49,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE scopes (no INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE);
 CREATE TABLE docs (
     row INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, scope_no INTEGER NOT NULL, session TEXT NOT NULL,
-    subject TEXT NOT NULL, content TEXT NOT NULL,
+    subject TEXT NOT NULL, day INTEGER NOT NULL, content TEXT NOT NULL,
     retirements TEXT NOT NULL DEFAULT '', suppressed INTEGER NOT NULL DEFAULT 0,
     erased INTEGER NOT NULL DEFAULT 0);
 CREATE VIRTUAL TABLE own USING fts5(text, content='', tokenize='porter unicode61');
@@ -69,6 +72,9 @@ class Doc:
     session: str
     place: int
     subject: str = ""
+    day: int = 0  # the day it is about, else the day it was told: date.toordinal()
+    asks: bool = False
+    tells_when: bool = False
     retirements: tuple[int, ...] = ()
     suppressed: bool = False
     erased: bool = False
@@ -86,6 +92,11 @@ class Scope:
     docs: list[Doc] = field(default_factory=list[Doc])
     sessions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     subjects: dict[str, int] = field(default_factory=dict[str, int])
+
+    def common(self) -> frozenset[str]:
+        """Words of the subjects that stand in front of so many memories that they tell none apart."""
+        most = COMMON_SUBJECT_SHARE * len(self.docs)
+        return frozenset(word for s, count in self.subjects.items() if count > most for word in s.split())
 
     def named_in(self, folded: str) -> str:
         """The one subject of this scope that a question (case folded) names; empty when it names none or several."""
@@ -154,10 +165,12 @@ class Words:
     def _load(self) -> None:
         for no, name in self._db.execute("SELECT no, scope FROM scopes ORDER BY no"):
             self._numbered[no] = self._scopes[name] = Scope(no)
-        for row, memory_id, no, session, subject, retirements, suppressed, erased in self._db.execute(
-            "SELECT row, memory_id, scope_no, session, subject, retirements, suppressed, erased FROM docs ORDER BY row"
+        for row, memory_id, no, session, subject, day, content, retirements, suppressed, erased in self._db.execute(
+            "SELECT row, memory_id, scope_no, session, subject, day, content, retirements, suppressed, erased "
+            "FROM docs ORDER BY row"
         ):
             doc = self._place(self._numbered[no], row, memory_id, session, subject)
+            doc.day, doc.asks, doc.tells_when = day, asks(content), tells_when(content)
             doc.retirements = tuple(int(v) for v in retirements.split())
             doc.suppressed, doc.erased = bool(suppressed), bool(erased)
 
@@ -191,11 +204,12 @@ class Words:
     def _fold(self, fact: Fact) -> None:
         match fact:
             case ClaimRemembered():
-                self._add(fact.scope, fact.originator_id, fact.session_id, fact.content)
+                about = fact.occurred_at or fact.recorded_at
+                self._add(fact.scope, fact.originator_id, fact.session_id, fact.content, about.toordinal())
             case TaskCommitted():
                 if fact.procedure is not None:
                     text = procedure_words(fact.final_goal, fact.procedure)
-                    self._add(shelf_of(fact.scope), fact.procedure_id, "", text)
+                    self._add(shelf_of(fact.scope), fact.procedure_id, "", text, fact.recorded_at.toordinal())
             case ProcedureWithdrawn() | ProcedureReinstated():
                 self._change(fact, fact.procedure_id)
             case ClaimRetired() | ClaimReinstated() | ClaimSuppressed() | ClaimUnsuppressed() | ContentErased():
@@ -229,7 +243,7 @@ class Words:
             (" ".join(map(str, doc.retirements)), doc.suppressed, doc.erased, doc.row),
         )
 
-    def _add(self, shelf: str, target_id: str, session: str, content: str) -> None:
+    def _add(self, shelf: str, target_id: str, session: str, content: str, day: int) -> None:
         scope = self._scopes.get(shelf)
         if scope is None:
             scope = self._scopes[shelf] = Scope(len(self._scopes) + 1)
@@ -237,9 +251,10 @@ class Words:
             self._db.execute("INSERT INTO scopes VALUES (?,?)", (scope.no, shelf))
         row = scope.no * BLOCK + len(scope.docs)
         doc = self._place(scope, row, target_id, session, subject_of(content))
+        doc.day, doc.asks, doc.tells_when = day, asks(content), tells_when(content)
         self._db.execute(
-            "INSERT INTO docs (row, memory_id, scope_no, session, subject, content) VALUES (?,?,?,?,?,?)",
-            (row, target_id, scope.no, doc.session, doc.subject, content),
+            "INSERT INTO docs (row, memory_id, scope_no, session, subject, day, content) VALUES (?,?,?,?,?,?,?)",
+            (row, target_id, scope.no, doc.session, doc.subject, day, content),
         )
         doc.erased = True  # not there yet, while its neighbours say what they were
         self._touch(scope, doc)
