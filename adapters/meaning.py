@@ -32,8 +32,8 @@ Job = tuple[int, int, Sequence[str], "Future[np.ndarray]"]
 class Meaning:
     """One thread embeds, questions before claims; another reads the log and gives it what is not embedded yet.
 
-    `read(after, limit)` reads the log, `texts_of(fact)` names what of a fact is embedded, `question(cue)` what of a
-    cue, `embedded()` is called when more vectors are there. `position` is how far they are there for certain.
+    `read(after, limit)` reads the log, `texts_of(fact)` names what of a fact is embedded;
+    `embedded()` is called when more vectors are there. `position` is how far they are there for certain.
     """
 
     def __init__(
@@ -43,7 +43,6 @@ class Meaning:
         *,
         read: ReadPage,
         texts_of: TextsOf,
-        question: Callable[[str], str],
         embedded: Callable[[], None],
         wait_seconds: float,
     ) -> None:
@@ -53,7 +52,6 @@ class Meaning:
         self.failure = ""
         self._read = read
         self._texts_of = texts_of
-        self._question = question
         self._embedded = embedded
         self._wait_seconds = wait_seconds
         self._jobs: queue.PriorityQueue[Job] = queue.PriorityQueue()
@@ -75,13 +73,13 @@ class Meaning:
         """Load the model before the first question needs it."""
         self._enqueue(_QUESTION, [])
 
-    def of(self, cue: str, session_id: str = "") -> tuple[np.ndarray | None, tuple[str, ...]]:
+    def of(self, text: str, session_id: str = "") -> tuple[np.ndarray | None, tuple[str, ...]]:
         """The vector of a question, or None without a model; and warnings about what it may miss.
 
         Waits a little for vectors of what `session_id` remembered just before, and for others if they are few.
         """
         try:
-            vector = self._enqueue(_QUESTION, [self._question(cue)]).result()[0]
+            vector = self._enqueue(_QUESTION, [text]).result()[0]
         except EmbeddingsUnavailable:
             return None, (EMBEDDINGS_UNAVAILABLE,)
         needed = self._wanted if self.pending <= FEW else self._told.get(session_id, 0)

@@ -110,7 +110,8 @@ def _ask(store: Store, operation: Operation, arguments: Mapping[str, Any], actor
     if operation.reads:
         store.growth.require()
     cue = operation.cue(command)
-    vector, warnings = store.meaning.of(cue, operation.session(command)) if cue else (None, ())
+    sought = store.sought(cue, getattr(command, "scope", "")) if cue else ""
+    vector, warnings = store.meaning.of(sought, operation.session(command)) if cue else (None, ())
     return store.on_engine(lambda: _run_once(store, operation, command, Asked(call, vector, warnings)))
 
 

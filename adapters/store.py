@@ -113,7 +113,6 @@ class Store:
             self.cache,
             read=self._followed.read,
             texts_of=embedded_texts,
-            question=query_text,
             embedded=lambda: self._soon(self.catch_up),
             wait_seconds=self.settings.vector_wait_seconds,
         )
@@ -150,6 +149,11 @@ class Store:
 
     def _read_page(self, after: int, limit: int) -> list[Positioned]:
         return [Positioned(position, fact) for position, fact in self._reader.read(after, limit)]
+
+    def sought(self, cue: str, scope: str) -> str:
+        """What is embedded of a cue: its words but the names that stand in front of every fifth memory of the scope."""
+        held = self.words.scope(scope)
+        return query_text(cue, held.common() if held else ())
 
     # -- the engine
 

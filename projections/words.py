@@ -96,7 +96,7 @@ class Scope:
     def common(self) -> frozenset[str]:
         """Words of the subjects that stand in front of so many memories that they tell none apart."""
         most = COMMON_SUBJECT_SHARE * len(self.docs)
-        return frozenset(word for s, count in self.subjects.items() if count > most for word in s.split())
+        return frozenset(word for s, count in dict(self.subjects).items() if count > most for word in s.split())
 
     def named_in(self, folded: str) -> str:
         """The one subject of this scope that a question (case folded) names; empty when it names none or several."""
