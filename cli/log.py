@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import shared
-from .terminal import Terminal
+from .terminal import Terminal, visible
 
 if TYPE_CHECKING:
     from ..adapters.log import LogReader
@@ -122,16 +122,21 @@ def as_json(position: int, fact: Fact) -> dict[str, Any]:
 
 
 def as_line(position: int, fact: Fact) -> str:
-    """An event in a line; on a terminal no wider than it is."""
+    """An event in a line; on a terminal what it says stands under it, cut where the line ends."""
     moment = fact.recorded_at.strftime("%Y-%m-%d %H:%M:%S")
     actor = f"{fact.actor.name} {fact.actor.version}".strip() if fact.actor.kind == "client" else fact.actor.kind
-    line = f"{position:>6}  {moment}  {fact.TOPIC:<{WIDEST_TOPIC}}  {fact.originator_id}  {actor}  {gist(fact)}"
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    return f"{line[: width - 1]}…" if width and len(line) > width else line.rstrip()
+    head = f"{position:>6}  {moment}  {fact.TOPIC:<{WIDEST_TOPIC}}  {fact.originator_id}  {actor}"
+    if not sys.stdout.isatty():
+        return f"{head}  {gist(fact)}".rstrip()
+    width = shutil.get_terminal_size().columns
+    said = f"        {visible(gist(fact))}"
+    return f"{head}\n{said if len(said) <= width else f'{said[: width - 1]}…'}".rstrip()
 
 
 def gist(fact: Fact) -> str:
     """What an event says beyond when, where and who, as `name=value`."""
     said = fact.model_dump(mode="json", exclude=COMMON, exclude_defaults=True)
-    text = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in said.items())
+    # The scope is much the same in all of them; the words of an event are what the eye looks for.
+    told = sorted(said.items(), key=lambda member: member[0] in ("scope", "session_id"))
+    text = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in told)
     return " ".join(text.split())

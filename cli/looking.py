@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from ..domain.vocabulary import MEMORY_STATES
@@ -17,7 +19,10 @@ from .options import (
     shared,
 )
 from .shown import memories, warnings
-from .terminal import Data, Terminal
+from .terminal import Data, Terminal, in_one_line
+
+# Members of an event that its line has in places of their own.
+TOLD_APART = {"position", "event_id", "topic", "recorded_at", "by"}
 
 
 @click.command("list")
@@ -75,7 +80,7 @@ def why_command(terminal: Terminal, id_: str, memory_id: str | None) -> None:
 
     With a retrieval's ID and a MEMORY: the parts of the score with which it was shown.
     """
-    terminal.answer(ask(terminal, "why", sent(id=id_, memory_id=memory_id)), in_full)
+    terminal.answer(ask(terminal, "why", sent(id=id_, memory_id=memory_id)), explained)
 
 
 @click.command("sessions")
@@ -98,6 +103,28 @@ def sessions_command(
 def in_full(terminal: Terminal, data: Data) -> None:
     """Everything there is to say of one thing."""
     terminal.outline(data)
+
+
+def explained(terminal: Terminal, data: Data) -> None:
+    """A chain of events, then where its subject was shown and what was said of it."""
+    if "salience" in data:
+        terminal.say(f"{data['id']} is {data['state']}; salience {in_one_line(data['salience'])}")
+    for event in data.get("events", []):
+        rest = {name: value for name, value in event.items() if name not in TOLD_APART}
+        moment = str(event["recorded_at"])[:19].replace("T", " ")
+        terminal.say(f"{event['position']:>6}  {moment}  {event['topic']}  {event['by']}  {in_one_line(rest)}")
+    for exposure in data.get("shown", []):
+        target = exposure.get("retrieval_id") if "id" in data else exposure["target_id"]
+        terminal.say(f"shown: {target} rank {exposure['rank']}, {exposure['pathway']}, score {exposure['score']:.3f}")
+        terminal.say(f"    {in_one_line(parts_of(exposure))}")
+    for verdict in data.get("feedback", []):
+        terminal.say(f"feedback: {in_one_line(verdict)}")
+
+
+def parts_of(exposure: Data) -> Data:
+    """The parts of a score, the largest first; the read model keeps them as JSON text."""
+    parts: dict[str, float] = json.loads(exposure.get("parts") or "{}")
+    return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
 
 
 def told_sessions(terminal: Terminal, data: Data) -> None:

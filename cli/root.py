@@ -50,8 +50,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "log": Entry("log", "Print the events of the log, in order."),
         "replay": Entry("proof", "Fold the log into fresh read models elsewhere, and print what they come to."),
         "verify": Entry("proof", "Check the log link by link, and the live read models against a replay of it."),
-        "rebuild": Entry("proof", "Grow new read models from the log beside the live ones, and swap."),
-        "undo": Entry("undoing", "Take back what a session, a run or a client did; deletes nothing."),
+        "rebuild": Entry("proof", "Grow new read models from the log beside the live ones, then swap."),
+        "undo": Entry("undoing", "Take back what a session, a run or a client did; nothing is deleted."),
     },
     "Care": {
         "status": Entry("care", "Tell what the store holds and how its read models stand."),

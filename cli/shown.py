@@ -31,6 +31,10 @@ def recalled(terminal: Terminal, data: Data) -> None:
     """What a query found."""
     terminal.pairs([("retrieval", data.get("retrieval_id"))])
     retrieved(terminal, data)
+    for record in data.get("evidence", []):
+        # References are for machines: a person who asks wants the words.
+        if "content" in record:
+            terminal.say(f"evidence: {record['event_id']}  {record['topic']}  {record['content']}")
 
 
 def retrieved(terminal: Terminal, data: Data) -> None:
@@ -108,7 +112,8 @@ def accepted(terminal: Terminal, data: Data) -> None:
     """What feedback changed, what was refused and what is left."""
     terminal.table(("target", "effect"), [(entry["target_id"], applied(entry)) for entry in data.get("applied", [])])
     for entry in data.get("rejected", []):
-        terminal.note(f"refused {entry['target_id']}: {entry['reason']} {entry.get('hint', '')}".rstrip())
+        terminal.complain(f"refused {entry['target_id']}: {entry['reason']}")
+        terminal.complain(f"hint: {entry['hint']}")
     left = data.get("outstanding", {})
     targets = [*left.get("memory_ids", []), *left.get("procedure_ids", [])]
     terminal.pairs([("coverage", data["coverage"]), ("outstanding", " ".join(targets))])

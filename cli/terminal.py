@@ -72,12 +72,16 @@ class Terminal:
 
     def heading(self, text: str) -> None:
         """A line of the result that stands out on a terminal."""
-        click.secho(visible(text), bold=True, color=False if os.environ.get("NO_COLOR") else None)
+        click.secho(visible(text), bold=True, color=False if plain_wanted() else None)
 
     def note(self, text: str) -> None:
         """A line beside the result, on stderr; `--quiet` drops it."""
         if not self.quiet:
             click.echo(visible(text), err=True)
+
+    def complain(self, text: str) -> None:
+        """A line about what was refused, on stderr, also with `--quiet`."""
+        click.echo(visible(text), err=True)
 
     def pairs(self, pairs: Iterable[tuple[str, object]]) -> None:
         """Named values, one a line; those that are empty are left out."""
@@ -86,16 +90,18 @@ class Terminal:
                 self.say(f"{name}: {value}")
 
     def outline(self, value: Any, indent: str = "") -> None:
-        """Anything JSON can hold, indented: for answers that are read in full, not scanned."""
+        """Anything JSON can hold, indented; what holds only plain values takes one line."""
         entries = value.items() if isinstance(value, Mapping) else (("-", entry) for entry in value)
         for name, entry in entries:
             label = name if name == "-" else f"{name}:"
-            if isinstance(entry, (Mapping, list)):
-                if entry:
-                    self.say(f"{indent}{label}")
-                    self.outline(entry, indent + "  ")
-            elif entry not in (None, ""):
-                self.say(f"{indent}{label} {entry}")
+            if is_plain(entry):
+                if entry not in (None, ""):
+                    self.say(f"{indent}{label} {entry}")
+            elif isinstance(entry, Mapping) and all(is_plain(inner) for inner in entry.values()):
+                self.say(f"{indent}{label} {in_one_line(entry)}")
+            elif entry:
+                self.say(f"{indent}{label}")
+                self.outline(entry, indent + "  ")
 
     def table(self, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """A table: drawn on a terminal, lines with tabs and no heading elsewhere."""
@@ -111,7 +117,7 @@ class Terminal:
         from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        drawn = Table(box=SIMPLE_HEAD, pad_edge=False)
+        drawn = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="" if plain_wanted() else "bold")
         for number, header in enumerate(headers):
             drawn.add_column(header, overflow="fold", no_wrap=number == 0)
         for row in cells:
@@ -125,8 +131,23 @@ class Terminal:
             self.envelope(envelope)
         else:
             for line in failure_lines(error):
-                click.echo(visible(line), err=True)
+                self.complain(line)
         return EXIT_OF_CODE.get(str(error.get("code", "")), EXIT_PROBLEM)
+
+
+def plain_wanted() -> bool:
+    """Whether NO_COLOR asks for text without any styling (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR"))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is one value, not a container of some."""
+    return not isinstance(value, (Mapping, list))
+
+
+def in_one_line(values: Data) -> str:
+    """`live 3, all 4`; what is empty is left out."""
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value not in (None, ""))
 
 
 def failure_lines(error: Data) -> Iterable[str]:
@@ -139,7 +160,8 @@ def failure_lines(error: Data) -> Iterable[str]:
         targets = [*left.get("memory_ids", []), *left.get("procedure_ids", [])]
         yield f"  {left.get('retrieval_id', '')}: {' '.join(targets)}"
     if error.get("hint"):
-        yield f"hint: {error['hint']}"
+        # The owner speaks to agents; in a terminal the verbs have another name.
+        yield f"hint: {error['hint'].replace('slowave_', 'slw ')}"
 
 
 def visible(text: str) -> str:

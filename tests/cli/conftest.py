@@ -1,9 +1,12 @@
 """A home of its own, and `slw` as a person runs it: a real process, its exit code, stdout and stderr."""
 
+import contextlib
 import os
+import pty
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,25 @@ def slw_in(home):
         )
 
     return run
+
+
+def on_a_terminal(home, *words, timeout=60, **more):
+    """What a person sees: stdout is a terminal. A command without end is interrupted at the time-out."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*SLW, *words], stdout=terminal, stderr=subprocess.DEVNULL, env=environment(home, TERM="xterm", **more)
+    )
+    os.close(terminal)
+    watch = threading.Timer(timeout, process.terminate)
+    watch.start()
+    seen = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+        while chunk := os.read(controller, 65536):
+            seen += chunk
+    watch.cancel()
+    process.wait()
+    os.close(controller)
+    return seen.decode()
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """What goes to stdout and what to stderr, what a terminal gets and a pipe does not, and every exit code."""
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import time
@@ -92,27 +90,6 @@ def test_a_reader_that_has_seen_enough_is_no_fault(home):
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def on_a_terminal(home, *words, **more):
-    """What a person sees: stdout is a terminal."""
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*SLW, *words], stdout=terminal, stderr=subprocess.DEVNULL, env=environment(home, TERM="xterm", **more)
-    )
-    os.close(terminal)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(controller, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    process.wait(timeout=60)
-    os.close(controller)
-    return seen.decode()
 
 
 @given(st.text())
