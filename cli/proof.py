@@ -143,7 +143,7 @@ def verified(terminal: Terminal, data: Data) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @shared
 def rebuild_command(terminal: Terminal, projections: tuple[str, ...], back: bool, yes: bool) -> int:
-    """Grow new read models from the log beside the live ones, and swap when they are there.
+    """Grow new read models from the log beside the live ones, then swap.
 
     Agents go on reading and writing. The generation before is kept for --back.
     """
