@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+import duckdb
 
 from ..consolidation.policy import FoldPolicy
 from ..domain.errors import SlwError, Unavailable
@@ -150,9 +153,16 @@ def _compare(home: Path, copy: Path, position: int, seen: Verified, progress: Pr
             return
         seen.findings += [Finding(copy.name, 0, f"damaged: {mended}", REBUILD) for mended in live.mended]
         # What a crash left unwritten is in the log, and is folded before anything is compared.
-        live.projector.catch_up(position)
-        digests, seen.views = live.projector.digests(), live.projector.positions()
-        live.retire()
+        try:
+            live.projector.catch_up(position)
+            digests, seen.views = live.projector.digests(), live.projector.positions()
+        except (duckdb.Error, sqlite3.Error, RuntimeError, ValueError) as fault:
+            seen.findings.append(Finding(copy.name, 0, f"it cannot be read: {fault}", REBUILD))
+            return
+        finally:
+            with suppress(duckdb.Error, sqlite3.Error):
+                live.retire()
+        seen.findings += [Finding(name, 0, why, REBUILD) for name, why in live.projector.failures.items()]
         again.retire()
         seen.compared = sorted(digests)
         behind = {name: (at, told.views[name]) for name, at in seen.views.items() if at != told.views[name]}

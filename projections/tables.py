@@ -219,7 +219,7 @@ def connected(path: Path) -> duckdb.DuckDBPyConnection:
             },
         )
     except duckdb.Error as fault:
-        if "lock" in str(fault).lower():
+        if "set lock" in str(fault).lower():  # a damaged block is a word with "lock" in it, too
             raise Unavailable(
                 f"another process holds {path}", hint="close the program that has it open; slw status names the owner"
             ) from fault
