@@ -32,6 +32,7 @@ class Slw:
         self.home = Path(tempfile.mkdtemp(prefix="slw-bench-"))
         self.kept = os.environ.get("SLW_BENCH_EMBEDDINGS", "")
         if self.kept and Path(self.kept).exists():
+            Store.open(self.home).close()  # a home is claimed before anything else is put there
             shutil.copy(self.kept, self.home / "embeddings.db")
         self.store = Store.open(self.home)
         if policy is not None:
