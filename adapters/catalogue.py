@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from .kind_operations import KIND_OPERATIONS
 from .operations import Operation
 from .people import PEOPLE
 from .upkeep import UPKEEP
 from .verbs import VERBS
 
-OPERATIONS: tuple[Operation, ...] = (*VERBS, *PEOPLE, *UPKEEP)
+OPERATIONS: tuple[Operation, ...] = (*VERBS, *PEOPLE, *KIND_OPERATIONS, *UPKEEP)
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..consolidation.kind_model import KindModel, exemplars
 from ..consolidation.wording import document_text
+from ..domain.errors import Unavailable
 from ..domain.kinds import kind_fields
 from ..domain.memory import KindGuess
 from ..domain.results import KindChanged, Remembered
@@ -102,6 +103,18 @@ class KindDesk:
     def guesses(self, texts: Sequence[str], choice: Choice, budget: float) -> list[KindGuess]:
         """One guess a text by that choice; raises ModelFailed."""
         return model_guesses(self.backend(choice), texts, budget)
+
+    def guessed_here(self, texts: Sequence[str], embed: Callable[[Sequence[str]], np.ndarray]) -> list[KindGuess]:
+        """What the rules and the on-device model say of texts that are not stored; they are sent nowhere."""
+        try:
+            if self._local is None:
+                self.teach([], embed)
+            vectors = embed([document_text(text) for text in texts])
+        except Unavailable:
+            return model_guesses(None, texts, 0)
+        assert self._local is not None  # noqa: S101 - it was just taught
+        given = LocalBackend(self._local.model, lambda _: list(vectors))
+        return model_guesses(given, texts, 0)
 
     def pace(self, backend: str) -> tuple[float, int]:
         """Memories a second, and memories a batch, of a run."""

@@ -81,7 +81,7 @@ class KindRunner:
         self._closing = False
         self._errors = 0
         self._unsaid = 0  # errors that no batch has told of yet
-        self._held_ms = 0.0
+        self.held: tuple[str, float] = ("", 0.0)  # the last batch: of which run, and how long it held the log (ms)
         self._size: BatchSize | None = None
         self._looked = ("", 0)  # of the run: up to where there was nothing to type
         self._thread = threading.Thread(target=self._work, name="slw-kind-run", daemon=True)
@@ -225,7 +225,8 @@ class KindRunner:
         return Picked(run, ids, contents, found[-1].position)
 
     def _type(self, picked: Picked, guesses: Sequence[KindGuess]) -> None:
-        counts = BatchCounts(picked.cursor, len(picked.memory_ids), self._unsaid, round(self._held_ms, 3))
+        before = self.held[1] if self.held[0] == picked.run.run_id else 0.0
+        counts = BatchCounts(picked.cursor, len(picked.memory_ids), self._unsaid, round(before, 3))
         self._measured(
             lambda: self._store.memories.type_batch(
                 picked.run.run_id, list(zip(picked.memory_ids, guesses, strict=True)), counts, self._call
@@ -241,12 +242,13 @@ class KindRunner:
 
     def _measured(self, step: Callable[[], BackfillRun]) -> None:
         began = time.perf_counter()
-        step()
+        run = step()
+        held_ms = self._store.memories.ledger.held_ms
         self._store.catch_up()
         slice_ms = 1_000 * (time.perf_counter() - began)
-        self._held_ms = self._store.memories.ledger.held_ms
+        self.held = (run.id, held_ms)
         if self._size is not None:
-            self._size.took(max(self._held_ms, slice_ms * ENGINE_SHARE))
+            self._size.took(max(held_ms, slice_ms * ENGINE_SHARE))
 
     def _complete(self, run_id: str) -> None:
         self._store.memories.complete_run(run_id, self._call)

@@ -87,6 +87,7 @@ class Service:
 
         from .api import api_routes  # noqa: PLC0415 - as above
         from .catalogue import OPERATIONS  # noqa: PLC0415 - as above
+        from .kind_routes import kind_routes  # noqa: PLC0415 - as above
         from .tools import mcp_app, mcp_server  # noqa: PLC0415 - as above
 
         async def health(_: Any) -> JSONResponse:
@@ -102,6 +103,7 @@ class Service:
         return Starlette(
             routes=[
                 *mcp.routes,
+                *kind_routes(self.store),
                 *api_routes(self.store, OPERATIONS),
                 Route("/health", health),
                 Route("/drain", drain, methods=["POST"]),

@@ -9,6 +9,7 @@ from ..domain.errors import NotFound
 from ..domain.results import Changed
 from ..domain.vocabulary import MemoryState
 from .commands import Command, Id, KindWord, Limit, Query, Reason, Scope, absent
+from .kind_signatures import SEARCH
 from .operations import Answer, Asked, Operation, settled
 from .phrasing import NOTICE, neutral, told
 from .showing import Line, event_view, memory_views, procedure_view, record_view, warned
@@ -245,7 +246,7 @@ def status(store: Store, _: Nothing, __: Asked) -> Answer:
 
 PEOPLE: tuple[Operation, ...] = (
     Operation("list", List, list_memories),
-    Operation("search", Search, search, cue=lambda command: command.query),
+    Operation("search", Search, search, tool=SEARCH, cue=lambda command: command.query),
     Operation("show", One, show),
     Operation("why", Why, why),
     Operation("sessions", Sessions, sessions),

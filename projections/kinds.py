@@ -14,10 +14,11 @@ from .relations import Passing, Patch
 
 
 class Withdrawal(NamedTuple):
-    """One statement that is taken back: its memory, and its place in that stream."""
+    """One statement that is taken back: its memory, its place in that stream, and where in the log that happened."""
 
     memory_id: str
     version: int
+    at: int
 
 
 Staged = tuple[list[tuple[Any, ...]], list[Patch], list[Withdrawal]]
@@ -55,7 +56,7 @@ class Kinds(Passing):
 
     def staged(self, at: Positioned) -> Staged:  # pyright: ignore[reportIncompatibleMethodOverride] - it stages more
         fact = at.fact
-        gone = [Withdrawal(*_of(fact))] if isinstance(fact, KindWithdrawn) else []
+        gone = [Withdrawal(*_of(fact), at.position)] if isinstance(fact, KindWithdrawn) else []
         return (*super().staged(at), gone)
 
     def install(self, staged: Staged) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as above
@@ -69,11 +70,13 @@ class Kinds(Passing):
             gone = {
                 "memory_id": np.array([w.memory_id for w in self.withdrawn], dtype=object),
                 "version": np.array([w.version for w in self.withdrawn], dtype=np.int64),
+                "at": np.array([w.at for w in self.withdrawn], dtype=np.int64),
             }
             db.register("gone", gone)
             db.execute(
                 f"delete from {self.name} using gone "
-                f"where {self.name}.memory_id = gone.memory_id and {self.name}.version = gone.version"
+                f"where {self.name}.memory_id = gone.memory_id and {self.name}.version = gone.version "
+                f"and {self.name}.position < gone.at"  # a statement that was brought back since stays
             )
             db.unregister("gone")
 
