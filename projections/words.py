@@ -161,6 +161,7 @@ class Words:
             self._db.close()
             raise
         self._stale: dict[int, str | None] = {}
+        self._purge = False
 
     def _load(self) -> None:
         for no, name in self._db.execute("SELECT no, scope FROM scopes ORDER BY no"):
@@ -238,6 +239,7 @@ class Words:
         if doc.erased:
             self._rewrite()
             self._db.execute("UPDATE docs SET content='', subject='' WHERE row=?", (doc.row,))
+            self._purge = True
         self._db.execute(
             "UPDATE docs SET retirements=?, suppressed=?, erased=? WHERE row=?",
             (" ".join(map(str, doc.retirements)), doc.suppressed, doc.erased, doc.row),
@@ -413,9 +415,16 @@ class Words:
             return
         if not self._db.in_transaction:
             self._db.execute("BEGIN")
+        if self._purge:
+            # A deletion is a note in the index until its segments are merged; what is erased must leave the file.
+            self._db.execute("INSERT INTO own(own) VALUES ('optimize')")
+            self._db.execute("INSERT INTO around(around) VALUES ('optimize')")
         self._db.execute("UPDATE meta SET value=? WHERE name='position'", (self._position,))
         self._db.execute("COMMIT")
         self._durable = self._position
+        if self._purge:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._purge = False
 
     def digest(self) -> dict[str, str]:
         return {
