@@ -5,7 +5,16 @@ import sys
 
 import numpy as np
 import pytest
-from slw.adapters.embeddings import Embedder, EmbeddingCache, EmbeddingsUnavailable
+from hypothesis import given
+from hypothesis import strategies as st
+from slw.adapters.embeddings import (
+    BATCH,
+    BATCH_CHARACTERS,
+    Embedder,
+    EmbeddingCache,
+    EmbeddingsUnavailable,
+    batches,
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +45,15 @@ def test_vectors_come_in_the_order_of_the_texts_and_alone_as_in_a_batch(embedder
 def test_vectors_are_rounded_before_anyone_uses_them(embedder):
     vectors = embedder.embed(["a", "b"])
     assert np.array_equal(vectors, vectors.astype(np.float16).astype(np.float32))
+
+
+@given(st.lists(st.text(max_size=40).map(lambda t: t * 40), max_size=40))
+def test_batches_keep_the_order_and_stay_small(texts):
+    split = list(batches(range(len(texts)), texts))
+    assert [at for batch in split for at in batch] == list(range(len(texts)))
+    for batch in split:
+        assert len(batch) <= BATCH
+        assert len(batch) == 1 or sum(len(texts[at]) for at in batch) <= BATCH_CHARACTERS
 
 
 def test_no_text_is_no_vector(embedder):

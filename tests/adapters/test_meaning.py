@@ -35,7 +35,6 @@ def following(tmp_path, model):
             cache,
             read=log.read,
             texts_of=lambda text: [text],
-            question=str,
             embedded=lambda: news.append(meaning.position),
             wait_seconds=wait_seconds,
         )
