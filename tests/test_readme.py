@@ -38,16 +38,26 @@ def pattern(line):
     return re.compile(r"\s+".join(words))
 
 
+# `last mem` prints the id of that sort that was printed last; a reader would have copied it from the terminal.
+SHELL = f"""
+slw() {{ "{sys.executable}" -m slw.cli.main "$@"; }}
+last() {{ grep -o "$1_[0-9a-z]*" seen | tail -n 1; }}
+trap 'slw serve stop > /dev/null' EXIT
+"""
+
+
 def test_the_transcript_is_what_happens():
     steps = transcript()
     assert len(steps) > 5
-    script = "\n".join(f"{command}\necho '{MARK}'" for command, _ in steps)
+    script = [SHELL]
+    for command, _ in steps:
+        typed = re.sub(r"\b(mem|sess|ret)_…", r"$(last \1)", command)
+        script.append(f"{{ {typed}\n}} > now; cat now; cat now >> seen; echo '{MARK}'")
     with tempfile.TemporaryDirectory(prefix="slw-", ignore_cleanup_errors=True) as name:
         (Path(name) / "work").mkdir()
-        started = f'slw() {{ "{sys.executable}" -m slw.cli.main "$@"; }}\n'
         kept = {key: value for key, value in os.environ.items() if not key.startswith("SLW_")}
         ran = subprocess.run(
-            ["bash", "-c", f"{started}{script}\nslw serve stop >/dev/null"],
+            ["bash", "-c", "\n".join(script)],
             cwd=Path(name) / "work",
             env={**kept, "SLW_HOME": str(Path(name) / "home")},
             capture_output=True,
