@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .policy import FoldPolicy, ReadPolicy
 
 
@@ -59,3 +62,9 @@ def scale(strength: float, policy: ReadPolicy, fold: FoldPolicy) -> float:
     if strength >= fold.salience_start:
         return 1 + policy.salience_reach * (strength - fold.salience_start) / (fold.salience_most - fold.salience_start)
     return 1 - policy.salience_reach * (fold.salience_start - strength) / (fold.salience_start - fold.salience_least)
+
+
+def strengths_at(values: NDArray[np.float64], ages: NDArray[np.float64], policy: FoldPolicy) -> NDArray[np.float64]:
+    """`strength_at` for many at once: their values, and how many half-lives ago each was reinforced."""
+    left = np.maximum(policy.salience_floor, 0.5 ** np.maximum(ages, 0.0))
+    return np.where(ages > 0, np.clip(values * left, policy.salience_least, policy.salience_most), values)

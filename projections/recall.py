@@ -16,9 +16,9 @@ from ..consolidation.policy import FoldPolicy, ReadPolicy
 from ..consolidation.procedures import Method, ranked
 from ..consolidation.procedures import Ranked as RankedMethod
 from ..consolidation.ranking import Candidates, Scores, scored
-from ..consolidation.salience import strength_at
+from ..consolidation.salience import strengths_at
 from ..consolidation.wording import shelf_of
-from ..domain.vocabulary import Kind, Pathway, Verb
+from ..domain.vocabulary import MAX_PAGE, Kind, Pathway, Verb
 from .kind_view import KindView, favoured
 from .procedures import ProcedureRow
 from .salience import Strength
@@ -36,7 +36,7 @@ WORDS_NAMED = 3
 CLOSE_IN_MEANING = 0.4
 TAUGHT = 0.01
 # A floor is looked for among the best this many; what ranks below them is not shown before they are.
-LOOKED_AT = 150
+LOOKED_AT = 100
 
 Associations = Callable[[np.ndarray, Sequence[str]], Mapping[str, float]]
 
@@ -187,8 +187,10 @@ class Recall:
         around = self._words.around(scope, question, limit)
         nearest = NO_ROWS if vector is None else self._vectors.nearest(scope_name, vector, limit)[0]
         rows = np.unique(np.concatenate([own.rows, around.rows, nearest]))
-        shown = np.array([self._may_be_shown(scope, row, kind, view) for row in rows.tolist()], np.bool_)
-        rows = rows[shown] if len(rows) else rows
+        rows = rows[scope.at(scope.live, rows) != 0]
+        if kind is not None:
+            kinds = (view.kind(self._rows.schemas[scope.docs[row].memory_id]) for row in rows.tolist())
+            rows = rows[np.fromiter((k == kind for k in kinds), np.bool_, len(rows))]
         memory_ids = [scope.docs[row].memory_id for row in rows.tolist()]
         found = Candidates(
             own=at_rows(rows, own.rows, own.scores),
@@ -196,39 +198,28 @@ class Recall:
             **self._meaning(scope, scope_name, rows, vector),
             named=self._named(cue, scope, rows),
             **self._dialogue(cue, scope, rows),
-            salience=np.array([self._salience(memory_id, as_of) for memory_id in memory_ids], np.float64),
+            salience=self._salience(memory_ids, as_of),
             association=self._association(vector, memory_ids),
         )
         scores = scored(found, self._policy)
         return Ranked(memory_ids, found, scores, np.lexsort((rows, -scores.total)))
 
-    def _may_be_shown(self, scope: Scope, row: int, kind: Kind | None, view: KindView) -> bool:
-        doc = scope.docs[row]
-        if not doc.live:
-            return False
-        schema = self._rows.schemas.get(doc.memory_id)
-        return schema is not None and schema.live and (kind is None or view.kind(schema) == kind)
-
     def _meaning(
         self, scope: Scope, scope_name: str, rows: np.ndarray, vector: np.ndarray | None
     ) -> dict[str, np.ndarray]:
         """Cosines of the candidates and of the live memory on either side, and which session each is of."""
-        beside = np.full((len(rows), 2), -1, np.int64)
-        session = np.zeros(len(rows), np.int64)
-        numbers: dict[str, int] = {}
-        for i, row in enumerate(rows.tolist()):
-            doc = scope.docs[row]
-            session[i] = numbers.setdefault(doc.session, len(numbers))
-            beside[i] = self._words.next_to(scope, doc)
-        near_places = {"session": session, "follows": places_of(rows, beside[:, 0])}
-        if vector is None:
-            unknown = np.full(len(rows), np.nan)
-            return {"cosine": unknown, "beside": np.full((len(rows), 2), np.nan), **near_places}
+        beside = np.stack([scope.at(scope.before, rows), scope.at(scope.after, rows)], axis=1).astype(np.int64)
+        near = {"session": scope.at(scope.session, rows), "follows": places_of(rows, beside[:, 0])}
+        if vector is None or not len(rows):
+            return {"cosine": np.full(len(rows), np.nan), "beside": np.full((len(rows), 2), np.nan), **near}
         wanted = np.unique(np.concatenate([rows, beside[beside >= 0]]))
         cosines = self._vectors.cosines(scope_name, vector, wanted)
-        places = np.searchsorted(wanted, np.maximum(beside, 0)).clip(0, max(len(wanted) - 1, 0))
-        near = np.where(beside >= 0, cosines[places], np.nan) if len(wanted) else np.full((len(rows), 2), np.nan)
-        return {"cosine": cosines[np.searchsorted(wanted, rows)], "beside": near, **near_places}
+        places = np.searchsorted(wanted, np.maximum(beside, 0)).clip(0, len(wanted) - 1)
+        return {
+            "cosine": cosines[np.searchsorted(wanted, rows)],
+            "beside": np.where(beside >= 0, cosines[places], np.nan),
+            **near,
+        }
 
     @staticmethod
     def _named(cue: str, scope: Scope, rows: np.ndarray) -> np.ndarray:
@@ -238,45 +229,58 @@ class Recall:
     @staticmethod
     def _dialogue(cue: str, scope: Scope, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Which candidates ask, which say a time that the cue asks for, and which are of a date that it names."""
-        docs = [scope.docs[row] for row in rows.tolist()]
-        wanted, named = asks_when(cue), date_named(cue)
+        none, named = np.zeros(len(rows), np.bool_), date_named(cue)
+        days = scope.at(scope.day, rows).tolist() if named else ()
         return {
-            "asks": np.array([doc.asks for doc in docs], np.bool_),
-            "timely": np.array([wanted and doc.tells_when for doc in docs], np.bool_),
-            "dated": np.array([named is not None and named.fits(date.fromordinal(doc.day)) for doc in docs], np.bool_),
+            "asks": scope.at(scope.asks, rows) != 0,
+            "timely": scope.at(scope.tells_when, rows) != 0 if asks_when(cue) else none,
+            "dated": np.array([named.fits(date.fromordinal(day)) for day in days], np.bool_) if named else none,
         }
 
-    def _salience(self, memory_id: str, as_of: datetime) -> float:
-        """How firmly it is held, from -1 (least) over 0 (as told) to 1 (most)."""
-        held = self._rows.salience.get(memory_id)
-        if held is None:
-            return 0.0
-        policy = self._fold_policy
-        above = strength_at(held, as_of, policy) - policy.salience_start
-        bound = policy.salience_most if above > 0 else policy.salience_least
-        return above / abs(bound - policy.salience_start)
+    def _salience(self, memory_ids: Sequence[str], as_of: datetime) -> np.ndarray:
+        """How firmly each is held, from -1 (least) over 0 (as told) to 1 (most)."""
+        policy, table = self._fold_policy, self._rows.salience
+        held = [table[memory_id] for memory_id in memory_ids]
+        values = np.array([strength.value for strength in held], np.float64)
+        ages = np.array([(as_of - strength.since) / policy.salience_half_life for strength in held], np.float64)
+        above = strengths_at(values, ages, policy) - policy.salience_start
+        return np.where(
+            above > 0,
+            above / (policy.salience_most - policy.salience_start),
+            above / (policy.salience_start - policy.salience_least),
+        )
 
     def _association(self, vector: np.ndarray | None, memory_ids: Sequence[str]) -> np.ndarray:
         taught = {} if vector is None else self._associations(vector, memory_ids)
         return np.array([taught.get(memory_id, 0.0) for memory_id in memory_ids], np.float64)
 
     def _hits(self, ranked: Ranked, question: Question) -> list[Hit]:
-        """What passes the floor, best first: it says enough of the question, or means something like it."""
-        best = ranked.order[:LOOKED_AT].tolist()
-        contents = self._words.contents([ranked.memory_ids[i] for i in best])
-        said = self._words.said(question, [contents.get(ranked.memory_ids[i], "") for i in best])
-        mass = question.mass
+        """What passes the floor, best first: it means something like the cue, or says enough of it.
+
+        Only for the first page at its largest, and where meaning alone does not tell, is it looked up what a memory
+        says; the parts of the score and the reason stand in the hits of that page.
+        """
+        best = ranked.order[:LOOKED_AT]
+        close = np.nan_to_num(ranked.found.cosine) >= self._policy.floor_cosine
+        near = np.any(np.nan_to_num(ranked.found.beside) >= self._policy.floor_cosine, axis=1)
+        looked_up = [i for place, i in enumerate(best.tolist()) if place < MAX_PAGE or not close[i]]
+        contents = self._words.contents([ranked.memory_ids[i] for i in looked_up])
+        said = self._words.said(question, [contents[ranked.memory_ids[i]] for i in looked_up])
+        terms_of = dict(zip(looked_up, said, strict=True))
         hits: list[Hit] = []
-        for i, terms in zip(best, said, strict=True):
-            share = sum(question.terms[t] for t in terms) / mass if mass else 0.0
-            cosine = float(np.nan_to_num(ranked.found.cosine[i]))
-            direct = share >= self._policy.floor_said or cosine >= self._policy.floor_cosine
-            beside = float(np.nanmax(ranked.found.beside[i], initial=0.0)) >= self._policy.floor_cosine
-            if direct or beside:
-                hits.append(self._hit(ranked, i, terms, share, "direct" if direct else "associated"))
+        for i in best.tolist():
+            terms = terms_of.get(i, frozenset())
+            direct = bool(close[i]) or question.share(terms) >= self._policy.floor_said
+            if not (direct or bool(near[i])):
+                continue
+            pathway: Pathway = "direct" if direct else "associated"
+            if len(hits) < MAX_PAGE:
+                hits.append(self._hit(ranked, i, question, terms, pathway))
+            else:
+                hits.append(Hit(ranked.memory_ids[i], round(float(ranked.scores.total[i]), 6), pathway))
         return hits
 
-    def _hit(self, ranked: Ranked, i: int, terms: frozenset[str], share: float, pathway: Pathway) -> Hit:
+    def _hit(self, ranked: Ranked, i: int, question: Question, terms: frozenset[str], pathway: Pathway) -> Hit:
         scores, found = ranked.scores, ranked.found
         parts = {
             "words": scores.words[i],
@@ -287,18 +291,14 @@ class Recall:
             "dialogue": scores.dialogue[i],
             "association": scores.association[i],
             "salience": found.salience[i],
-            "said_share": share,
-            "cosine": float(np.nan_to_num(found.cosine[i])),
+            "said_share": question.share(terms),
+            "cosine": 0.0 if np.isnan(found.cosine[i]) else found.cosine[i],
         }
+        parts = {name: round(float(value), 4) for name, value in parts.items()}
         memory_id = ranked.memory_ids[i]
         held = self._rows.salience.get(memory_id)
-        return Hit(
-            target_id=memory_id,
-            score=round(float(scores.total[i]), 6),
-            pathway=pathway,
-            parts={name: round(float(value), 4) for name, value in parts.items()},
-            why=reason(parts, sorted(terms), held.used if held else 0),
-        )
+        why = reason(parts, [question.spoken[term] for term in sorted(terms)], held.used if held else 0)
+        return Hit(memory_id, round(float(scores.total[i]), 6), pathway, parts, why)
 
     # -- procedures
 

@@ -7,6 +7,7 @@ import math
 import re
 import sqlite3
 import sys
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +42,7 @@ COMMON_SHARE = 0.03
 # A subject of more than this share of a scope's memories says nothing in a question's vector.
 COMMON_SUBJECT_SHARE = 0.2
 # Below so many rows every word is cheap.
-SMALL = 2_000
+SMALL = 500
 FOUND_AT_MOST = 300
 
 CREATE = """
@@ -72,9 +73,6 @@ class Doc:
     session: str
     place: int
     subject: str = ""
-    day: int = 0  # the day it is about, else the day it was told: date.toordinal()
-    asks: bool = False
-    tells_when: bool = False
     retirements: tuple[int, ...] = ()
     suppressed: bool = False
     erased: bool = False
@@ -92,6 +90,36 @@ class Scope:
     docs: list[Doc] = field(default_factory=list[Doc])
     sessions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     subjects: dict[str, int] = field(default_factory=dict[str, int])
+    # What ranking asks of hundreds of candidates at once, by row: the live memories told right before and after it in
+    # its session (-1: none), the number of the session, the day, and whether it is live, asks, tells when.
+    before: array[int] = field(default_factory=lambda: array("q"))
+    after: array[int] = field(default_factory=lambda: array("q"))
+    session: array[int] = field(default_factory=lambda: array("q"))
+    day: array[int] = field(default_factory=lambda: array("q"))
+    live: array[int] = field(default_factory=lambda: array("b"))
+    asks: array[int] = field(default_factory=lambda: array("b"))
+    tells_when: array[int] = field(default_factory=lambda: array("b"))
+
+    def at(self, column: array[int], rows: np.ndarray) -> np.ndarray:
+        """The values of a column at some rows."""
+        return np.frombuffer(column, np.dtype(column.typecode))[rows] if len(rows) else np.empty(0, column.typecode)
+
+    def link(self, doc: Doc) -> None:
+        """Let the live memories on either side know that this one is live, or is not any more."""
+        row, (before, after) = doc.row % BLOCK, self.next_to(doc)
+        self.live[row] = doc.live
+        self.before[row], self.after[row] = before, after
+        if before >= 0:
+            self.after[before] = row if doc.live else after
+        if after >= 0:
+            self.before[after] = row if doc.live else before
+
+    def next_to(self, doc: Doc) -> tuple[int, int]:
+        """The rows of the live memories told right before and right after in its session; -1 where there is none."""
+        members = self.sessions[doc.session]
+        earlier = (members[n] for n in range(doc.place - 1, -1, -1))
+        later = (members[n] for n in range(doc.place + 1, len(members)))
+        return next((r for r in earlier if self.live[r]), -1), next((r for r in later if self.live[r]), -1)
 
     def common(self) -> frozenset[str]:
         """Words of the subjects that stand in front of so many memories that they tell none apart."""
@@ -121,6 +149,11 @@ class Question:
 
     terms: dict[str, float]
     expression: str
+    spoken: dict[str, str] = field(default_factory=dict[str, str])  # each term as the question says it
+
+    def share(self, said: Iterable[str]) -> float:
+        """How much of the question its terms `said` make up, by what they tell (idf): 0 to 1."""
+        return sum(self.terms[term] for term in sorted(said)) / self.mass if self.terms else 0.0
 
     @property
     def mass(self) -> float:
@@ -170,20 +203,29 @@ class Words:
             "SELECT row, memory_id, scope_no, session, subject, day, content, retirements, suppressed, erased "
             "FROM docs ORDER BY row"
         ):
-            doc = self._place(self._numbered[no], row, memory_id, session, subject)
-            doc.day, doc.asks, doc.tells_when = day, asks(content), tells_when(content)
+            scope = self._numbered[no]
+            doc = Doc(row, memory_id, session, 0, sys.intern(subject))
+            self._place(scope, doc, content, day)
             doc.retirements = tuple(int(v) for v in retirements.split())
             doc.suppressed, doc.erased = bool(suppressed), bool(erased)
+            scope.link(doc)
 
-    def _place(self, scope: Scope, row: int, memory_id: str, session: str, subject: str) -> Doc:
-        beside = scope.sessions.setdefault(session or memory_id, [])
-        doc = Doc(row, memory_id, session or memory_id, len(beside), sys.intern(subject))
-        if subject:
-            scope.subjects[subject] = scope.subjects.get(subject, 0) + 1
+    def _place(self, scope: Scope, doc: Doc, content: str, day: int) -> None:
+        """Put a row behind the others of its scope and of its session; it is linked when it is known to be live."""
+        beside = scope.sessions.setdefault(doc.session, [])
+        doc.place = len(beside)
         beside.append(len(scope.docs))
+        if doc.subject:
+            scope.subjects[doc.subject] = scope.subjects.get(doc.subject, 0) + 1
         scope.docs.append(doc)
-        self._docs[memory_id] = (scope, doc)
-        return doc
+        scope.session.append(scope.docs[beside[0]].row % BLOCK)
+        scope.day.append(day)
+        scope.asks.append(asks(content))
+        scope.tells_when.append(tells_when(content))
+        for column in (scope.before, scope.after):
+            column.append(-1)
+        scope.live.append(0)
+        self._docs[doc.memory_id] = (scope, doc)
 
     # -- the view
 
@@ -236,6 +278,7 @@ class Words:
                 doc.suppressed = False
             case _:
                 doc.erased = True
+        scope.link(doc)
         if doc.erased:
             self._rewrite()
             self._db.execute("UPDATE docs SET content='', subject='' WHERE row=?", (doc.row,))
@@ -252,8 +295,9 @@ class Words:
             self._numbered[scope.no] = scope
             self._db.execute("INSERT INTO scopes VALUES (?,?)", (scope.no, shelf))
         row = scope.no * BLOCK + len(scope.docs)
-        doc = self._place(scope, row, target_id, session, subject_of(content))
-        doc.day, doc.asks, doc.tells_when = day, asks(content), tells_when(content)
+        doc = self._place(
+            scope, Doc(row, target_id, session or target_id, 0, sys.intern(subject_of(content))), content, day
+        )
         self._db.execute(
             "INSERT INTO docs (row, memory_id, scope_no, session, subject, day, content) VALUES (?,?,?,?,?,?,?)",
             (row, target_id, scope.no, doc.session, doc.subject, day, content),
@@ -261,6 +305,7 @@ class Words:
         doc.erased = True  # not there yet, while its neighbours say what they were
         self._touch(scope, doc)
         doc.erased = not content  # blanked in the log since: it was told, and no word of it is left
+        scope.link(doc)
 
     # -- neighbours
 
@@ -280,17 +325,6 @@ class Words:
                 if len(after) == REACH:
                     break
         return [*reversed(before), *([members[doc.place]] if doc.live else []), *after]
-
-    @staticmethod
-    def next_to(scope: Scope, doc: Doc) -> tuple[int, int]:
-        """The rows of the live memories told just before and just after in its session; -1 where there is none."""
-        members = scope.sessions[doc.session]
-        before = (members[n] for n in range(doc.place - 1, -1, -1))
-        after = (members[n] for n in range(doc.place + 1, len(members)))
-        return (
-            next((row for row in before if scope.docs[row].live), -1),
-            next((row for row in after if scope.docs[row].live), -1),
-        )
 
     def _touch(self, scope: Scope, doc: Doc) -> None:
         """Note what stands in the index for a memory and those beside it, before that changes."""
@@ -356,7 +390,8 @@ class Words:
         terms = {t: math.log1p((total - counts.get(t, 0) + 0.5) / (counts.get(t, 0) + 0.5)) for t in stems.values()}
         telling = [w for w in words if w in stems and counts.get(stems[w], 0) <= max(SMALL, COMMON_SHARE * total)]
         sought = [*(telling or [w for w in words if w in stems]), *symbols_of(text)]
-        return Question(terms, " OR ".join('"{}"'.format(w.replace('"', '""')) for w in dict.fromkeys(sought)))
+        expression = " OR ".join('"{}"'.format(w.replace('"', '""')) for w in dict.fromkeys(sought))
+        return Question(terms, expression, {stem: word for word, stem in stems.items()})
 
     def own(self, scope: Scope, question: Question, limit: int = FOUND_AT_MOST) -> Matches:
         """Memories of the scope whose own text says words of the question."""
