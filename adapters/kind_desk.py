@@ -105,7 +105,9 @@ class KindDesk:
         return model_guesses(self.backend(choice), texts, budget)
 
     def guessed_here(self, texts: Sequence[str], embed: Callable[[Sequence[str]], np.ndarray]) -> list[KindGuess]:
-        """What the rules and the on-device model say of texts that are not stored; they are sent nowhere."""
+        """What the rules, and unless they are chosen alone the on-device model, say of texts; nothing is sent away."""
+        if self.choice().backend in ("rules", "off"):
+            return model_guesses(None, texts, 0)
         try:
             if self._local is None:
                 self.teach([], embed)

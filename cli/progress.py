@@ -12,7 +12,7 @@ Moved = Callable[[int, int], None]  # (done, of these)
 
 
 @contextmanager
-def progress(terminal: Terminal, doing: str) -> Iterator[Moved]:
+def progress(terminal: Terminal, doing: str, unit: str = "events") -> Iterator[Moved]:
     """While the block runs, a bar; the function it is given moves it. Without a terminal nothing is drawn."""
     if terminal.quiet or not sys.stderr.isatty():
         yield lambda *_: None
@@ -41,6 +41,6 @@ def progress(terminal: Terminal, doing: str) -> Iterator[Moved]:
 
         def moved(done: int, of: int) -> None:
             speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=of, rate=f"{speed:,.0f} events/s" if speed else "")
+            bar.update(task, completed=done, total=of, rate=f"{speed:,.0f} {unit}/s" if speed else "")
 
         yield moved

@@ -43,6 +43,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "sessions": Entry("looking", "List task sessions, newest first."),
     },
     "People": {
+        "kinds": Entry("kinds", "Say what sort of knowledge memories are: facts, rules, decisions and so on."),
+        "trace": Entry("tracing", "Search, and tell every channel's score of each answer."),
         "suppress": Entry("people", "Hide a memory from every verb; deletes nothing."),
         "unsuppress": Entry("people", "Let a suppressed memory be shown again."),
     },
@@ -50,6 +52,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "log": Entry("log", "Print the events of the log, in order."),
         "replay": Entry("proof", "Fold the log into fresh read models elsewhere, and print what they come to."),
         "verify": Entry("proof", "Check the log link by link, and the live read models against a replay of it."),
+        "erase": Entry("erasing", "Erase a memory's words for good, everywhere in the home."),
         "rebuild": Entry("proof", "Grow new read models from the log beside the live ones, then swap."),
         "undo": Entry("undoing", "Take back what a session, a run or a client did; nothing is deleted."),
     },
