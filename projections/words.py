@@ -295,9 +295,8 @@ class Words:
             self._numbered[scope.no] = scope
             self._db.execute("INSERT INTO scopes VALUES (?,?)", (scope.no, shelf))
         row = scope.no * BLOCK + len(scope.docs)
-        doc = self._place(
-            scope, Doc(row, target_id, session or target_id, 0, sys.intern(subject_of(content))), content, day
-        )
+        doc = Doc(row, target_id, session or target_id, 0, sys.intern(subject_of(content)))
+        self._place(scope, doc, content, day)
         self._db.execute(
             "INSERT INTO docs (row, memory_id, scope_no, session, subject, day, content) VALUES (?,?,?,?,?,?,?)",
             (row, target_id, scope.no, doc.session, doc.subject, day, content),
