@@ -231,11 +231,9 @@ def remembered(store: Store, done: Remembered) -> Answer:
 def recall(store: Store, command: Recall, asked: Asked) -> Answer:
     """Look something up, or show the next page of what was found."""
     session_id = the_session(command.session_id, asked)
-    if session_id:
-        session = store.memories.session(session_id)
-        session.require_scope(command.scope)
-        session.require_open("recall")
     store.catch_up()
+    if session_id:
+        require_open(store, session_id, command.scope)
     if command.continue_from is not None:
         return next_page(store, command, session_id, asked)
     cue, as_of = command.query or "", store.now()
@@ -263,6 +261,15 @@ def recall(store: Store, command: Recall, asked: Asked) -> Answer:
     if not session_id:
         return build(None)
     return build(store.memories.expose(session_id=session_id, shown=shown, call=asked.call, phrase=settled(build)))
+
+
+def require_open(store: Store, session_id: str, scope: str) -> None:
+    """See from memory that the session is open in this scope; where that is not so, the log says what is wrong."""
+    held = store.tables.sessions.get(session_id)
+    if held is None or held.state != "open" or held.scope != scope:
+        session = store.memories.session(session_id)
+        session.require_scope(scope)
+        session.require_open("recall")
 
 
 def next_page(store: Store, command: Recall, session_id: str, asked: Asked) -> Answer:
