@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ..domain.vocabulary import CONFIRMING_SOURCES
 from .phrasing import neutral, told
 
 if TYPE_CHECKING:
@@ -41,10 +40,8 @@ def standing_of(store: Store, scope: str) -> Standing:
     left = CHARACTERS
     for kind, most, chosen in (("rule", RULES, found.rules), ("decision", DECISIONS, found.decisions)):
         waiting = list(confirmed(store, scope, kind))
-        words = store.contents([schema.memory_id for schema in waiting])
         for schema in waiting:
-            length = len(words.get(schema.memory_id, ""))
-            if len(chosen) < most and length <= left:
+            if len(chosen) < most and left > 0 and (length := length_of(store, schema.memory_id)) <= left:
                 chosen.append(schema)
                 left -= length
             else:
@@ -54,9 +51,12 @@ def standing_of(store: Store, scope: str) -> Standing:
 
 def confirmed(store: Store, scope: str, kind: str) -> Iterator[Schema]:
     """The live memories of a scope that someone confirmed to be of a kind, newest first."""
-    for schema in reversed(list(store.tables.claims.of_scope(scope))):
-        if schema.live and schema.kind == kind and schema.kind_source in CONFIRMING_SOURCES:
-            yield schema
+    return (schema for schema in reversed(store.tables.claims.confirmed(scope)) if schema.kind == kind)
+
+
+def length_of(store: Store, memory_id: str) -> int:
+    """How many characters a memory has; asked of the few that may still find room, for a scope can have thousands."""
+    return len(store.contents([memory_id]).get(memory_id, ""))
 
 
 def standing_view(store: Store, standing: Standing) -> dict[str, Any]:

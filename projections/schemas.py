@@ -35,7 +35,7 @@ from ..domain.events import (
     RestatementWithdrawn,
 )
 from ..domain.kinds import KindFact, standing_kind
-from ..domain.vocabulary import KIND_AUTHORITY, KINDS
+from ..domain.vocabulary import CONFIRMING_SOURCES, KIND_AUTHORITY, KINDS
 from .columns import Columns
 from .projector import Positioned
 from .relations import Patch, Resident
@@ -147,6 +147,7 @@ class Schemas(Resident[Schema]):
     def __init__(self) -> None:
         super().__init__()
         self.in_scope: dict[str, list[str]] = {}  # scope -> memory ids in log order, live or not
+        self.standing: dict[str, dict[str, None]] = {}  # scope -> live claims that someone confirmed the kind of
         self._positions = array("q")
         self._ids: list[str] = []
 
@@ -186,20 +187,32 @@ class Schemas(Resident[Schema]):
         """The claims told in a scope, live or not, in log order."""
         return (self.rows[memory_id] for memory_id in self.in_scope.get(scope, ()))
 
+    def confirmed(self, scope: str) -> list[Schema]:
+        """The live claims of a scope whose kind someone confirmed, in log order."""
+        return sorted((self.rows[i] for i in self.standing.get(scope, ())), key=lambda row: row.position)
+
     def install(self, staged: tuple[dict[str, tuple[Schema, tuple[Any, ...] | None]], list[Patch]]) -> None:
         super().install(staged)
         for row, begun in staged[0].values():
             if begun is not None:
                 self._index(row)
+            self._note_standing(row)
 
     def loaded(self) -> None:
         for row in self.rows.values():
             self._index(row)
+            self._note_standing(row)
 
     def _index(self, row: Schema) -> None:
         self.in_scope.setdefault(row.scope, []).append(row.memory_id)
         self._positions.append(row.position)
         self._ids.append(row.memory_id)
+
+    def _note_standing(self, row: Schema) -> None:
+        if row.live and row.kind_source in CONFIRMING_SOURCES:
+            self.standing.setdefault(row.scope, {})[row.memory_id] = None
+        elif row.scope in self.standing:
+            self.standing[row.scope].pop(row.memory_id, None)
 
 
 def told(position: int, fact: ClaimRemembered) -> Schema:
