@@ -27,8 +27,6 @@ log = logging.getLogger("slw")
 TICK_SECONDS: Final = 1.0  # how soon an edit of kinds.json is noticed, and how long a suggestion may take to begin
 PAGE: Final = 200
 BATCH: Final = 8
-# A guess of the same kind is news only when it is surer or less sure by this much.
-NEWS: Final = 0.1
 
 
 class KindPolicy:
@@ -120,17 +118,8 @@ class KindPolicy:
         self._store.on_engine(lambda: self._append(made))
 
     def _append(self, made: list[tuple[str, KindGuess]]) -> None:
+        self._store.memories.suggest_kinds(made, self._call)
         self._store.catch_up()
-        news = [(memory_id, guess) for memory_id, guess in made if self._is_news(memory_id, guess)]
-        if news:
-            self._store.memories.suggest_kinds(news, self._call)
-            self._store.catch_up()
-
-    def _is_news(self, memory_id: str, guess: KindGuess) -> bool:
-        held = self._store.tables.schemas.get(memory_id)
-        if held is None or not held.live:
-            return False
-        return held.kind != guess.kind or abs((held.kind_confidence or 0.0) - guess.confidence) >= NEWS
 
     def _teach(self) -> None:
         """Let the on-device model learn from what people confirmed since."""

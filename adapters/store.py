@@ -285,6 +285,8 @@ class Store:
         problems += [f"{view}: {why}" for view, why in self.generation.projector.failures.items()]
         if self.meaning.failure:
             problems.append(f"embeddings: {self.meaning.failure}")
+        problems += self.kinds.settings().problems
+        choice = self.kinds.choice()
         return {
             "home": str(self.home.path),
             "version": VERSION,
@@ -302,6 +304,7 @@ class Store:
                 "vectors": self.cache.count(),
                 "waiting": self.meaning.pending,
             },
+            "kinds": {"backend": self.kinds.settings().backend, "using": choice.backend, "why": choice.why},
             "problems": problems,
         }
 
