@@ -22,6 +22,14 @@ class Backup:
     chain: str
     at: str
 
+    @property
+    def link(self) -> bytes:
+        """The chain at that position; one that nothing equals where the record was damaged."""
+        try:
+            return bytes.fromhex(self.chain)
+        except ValueError:
+            return b""
+
 
 def backups_of(home: Path) -> list[Backup]:
     """The backups that were made of the home and are still where they were written."""

@@ -65,6 +65,12 @@ class Growth:
             hint="send the call again in a moment",
         )
 
+    def wait(self) -> None:
+        """Wait as long as it takes; raises Unavailable when the read models cannot be grown."""
+        while not (self._ready.wait(0.05) or self.failure):
+            pass
+        self.require()
+
     @property
     def percent(self) -> int:
         """How much of the log is folded."""

@@ -21,6 +21,7 @@ from ..projections.generation import Generation, Manifest
 from ..projections.projector import Damaged, Positioned
 from ..projections.succession import CURRENT
 from ..projections.vectors import FOLDER, MANIFEST
+from .backups import backups_of
 from .comparing import Difference, differences
 from .copying import copy_at_rest
 from .embeddings import bundled_space
@@ -191,8 +192,8 @@ def current_generation(home: Path) -> Path | None:
 
 def anchors_of(home: Path) -> tuple[list[Anchor], list[Finding]]:
     """Every place where something in the home noted the log's chain, and what cannot be read of it."""
-    anchors: list[Anchor] = []
     findings: list[Finding] = []
+    anchors = [Anchor(backup.position, backup.link, backup.path) for backup in backups_of(home)]
     name = current_name(home)
     if (home / CURRENT).exists() and not (home / name).is_dir():
         findings.append(Finding(CURRENT, 0, "CURRENT names a generation that is not there", REBUILD))

@@ -22,19 +22,13 @@ def blame_command(terminal: Terminal, id_: str) -> None:
 
 
 def blamed(terminal: Terminal, data: Data) -> None:
-    """One line a field, the value last, as `git blame` has it."""
-    terminal.table(
-        ("position", "when", "by", "event", "in", "field", "value"),
-        [
-            (
-                field["position"],
-                field["recorded_at"][:16].replace("T", " "),
-                field["by"],
-                field["topic"],
-                field["session_id"] or field["run_id"],
-                field["field"],
-                ", ".join(field["value"]) if isinstance(field["value"], list) else field["value"],
-            )
-            for field in data["fields"]
-        ],
-    )
+    """Event by event, what of the present state is its doing."""
+    at = 0
+    for field in sorted(data["fields"], key=lambda field: field["position"]):
+        if field["position"] != at:
+            at = field["position"]
+            where = " ".join(f"in {place}" for place in (field["session_id"], field["run_id"]) if place)
+            when = field["recorded_at"][:16].replace("T", " ")
+            terminal.heading(f"{at:>6}  {when}  {field['topic']}  {field['by']}  {where}".rstrip())
+        value = field["value"]
+        terminal.say(f"        {field['field']}: {', '.join(value) if isinstance(value, list) else value}")

@@ -37,6 +37,7 @@ def erase_command(terminal: Terminal, memory_id: str, further: tuple[str, ...], 
     def grow() -> None:
         store = Store.open(terminal.home)
         try:
+            store.growth.wait()
             store.settle()
         finally:
             store.close()

@@ -123,6 +123,8 @@ def verified(terminal: Terminal, data: Data) -> None:
             terminal.say(f"  {row}")
     if data["differences"]:
         terminal.say("  hint: slw rebuild grows new read models from the log; nothing is lost")
+    if data["whole"] and not (data["compared"] or data["quick"]):
+        terminal.note("no read models were there to compare; slw status grows them")
     if data["whole"]:
         compared = f", {len(data['compared'])} read models equal to a replay of it" if data["compared"] else ""
         erased = f", {data['erased']} erased" if data["erased"] else ""

@@ -54,6 +54,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "replay": Entry("proof", "Fold the log into fresh read models elsewhere, and print what they come to."),
         "verify": Entry("proof", "Check the log link by link, and the live read models against a replay of it."),
         "erase": Entry("erasing", "Erase a memory's words for good, everywhere in the home."),
+        "backup": Entry("backups", "Write one checked file with everything that cannot be grown back."),
+        "restore": Entry("backups", "Put a backup into the home; what was there is kept."),
         "rebuild": Entry("proof", "Grow new read models from the log beside the live ones, then swap."),
         "undo": Entry("undoing", "Take back what a session, a run or a client did; nothing is deleted."),
     },
@@ -110,8 +112,9 @@ def run(words: Sequence[str]) -> int:
         return leaving.exit_code
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader has seen enough (`slw log | head`). Python would complain once more while closing stdout.
+    except (BrokenPipeError, SystemExit):
+        # The reader has seen enough (`slw log | head`); click leaves by SystemExit for this alone. Python would
+        # complain once more while closing stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FINE
     except Refused as refused:
@@ -124,4 +127,9 @@ def run(words: Sequence[str]) -> int:
         return terminal.failure(InvalidInput(wrong.format_message(), hint=hint).envelope())
     except OSError as error:
         return terminal.failure(Internal(f"{error.strerror or error}", hint="slw doctor").envelope())
+    except Exception as fault:
+        if os.environ.get("SLW_TRACEBACK"):
+            raise
+        hint = "the same with SLW_TRACEBACK=1 shows where; please report it"
+        return terminal.failure(Internal(f"{type(fault).__name__}: {fault}", hint=hint).envelope())
     return code if isinstance(code, int) else EXIT_FINE
