@@ -23,11 +23,10 @@ from .story import (
     SECOND_AGENT,
     Call,
     Findings,
-    StoryBroken,
     first_session,
     second_session,
 )
-from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Refused, Terminal
+from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Terminal
 
 # What of an answer is told in words; `--json` has all of it.
 TOLD = (
@@ -58,16 +57,17 @@ def demo_command(terminal: Terminal) -> int:
         player = Player(terminal, home)
         try:
             asyncio.run(player.play(findings))
-        except* StoryBroken as broken:
-            raise Refused(innermost(broken).envelope) from broken
+        except BaseExceptionGroup as group:
+            # The client's tasks wrap whatever happened within them, a broken pipe as well as a broken story.
+            raise innermost(group) from None
     told = {"steps": player.steps, "promises": [{"promise": what, "kept": kept} for what, kept in findings.held]}
     terminal.answer(told, tell_promises)
     return EXIT_FINE if findings.all_kept else EXIT_PROBLEM
 
 
-def innermost(broken: BaseExceptionGroup[StoryBroken]) -> StoryBroken:
-    """What went wrong, out of the groups that the client's tasks wrap around it."""
-    first = broken.exceptions[0]
+def innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong, out of all the groups around it."""
+    first = group.exceptions[0]
     return innermost(first) if isinstance(first, BaseExceptionGroup) else first
 
 

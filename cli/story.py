@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .terminal import Refused
+
 SCOPE = "project:checkout"
 FIRST_AGENT = "agent-one"
 SECOND_AGENT = "agent-two"
@@ -140,13 +142,5 @@ def shown_memories(retrieval: dict[str, Any]) -> list[str]:
 def data(envelope: dict[str, Any]) -> dict[str, Any]:
     """The data of an answer that the story cannot go on without."""
     if not envelope["ok"]:
-        raise StoryBroken(envelope)
+        raise Refused(envelope)
     return envelope["data"]
-
-
-class StoryBroken(Exception):
-    """A call was refused that the story cannot go on without."""
-
-    def __init__(self, envelope: dict[str, Any]) -> None:
-        super().__init__(envelope["error"]["message"])
-        self.envelope = envelope

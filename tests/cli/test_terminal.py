@@ -81,9 +81,10 @@ def test_completion_prints_a_script_of_that_shell(slw, shell):
     assert "_SLW_COMPLETE" in slw("completion", shell).stdout
 
 
-def test_a_reader_that_has_seen_enough_is_no_fault(home):
+@pytest.mark.parametrize("words", ["completion bash", "demo"])
+def test_a_reader_that_has_seen_enough_is_no_fault(home, words):
     done = subprocess.run(
-        ["bash", "-c", f"{' '.join(SLW)} completion bash | head -c 1; exit ${{PIPESTATUS[0]}}"],
+        ["bash", "-c", f"{' '.join(SLW)} {words} | head -n 3; exit ${{PIPESTATUS[0]}}"],
         env=environment(home),
         capture_output=True,
         text=True,
