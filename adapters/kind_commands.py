@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from ..domain.vocabulary import BackfillMode, CorrectionAction, Kind
-from .commands import Command, Content, Id, KindWord, Limit, Query, Scope, absent, kind_word, wrong
+from .fields import Command, Content, Id, KindWord, Limit, Query, Scope, absent, kind_word, wrong
 from .kind_signatures import LISTED, MAX_ITEMS, MAX_LISTED
 
 MAX_TEXTS = 64

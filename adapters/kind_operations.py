@@ -10,7 +10,7 @@ from ..domain.errors import InvalidInput, SlwError
 from ..domain.results import CorrectionMoved, KindChanged
 from ..domain.vocabulary import KIND_LABELS, Kind
 from ..projections.kind_view import KindView
-from .commands import Command, parse
+from .fields import Command, parse
 from .kind_commands import (
     ChangeSettings,
     Confirm,

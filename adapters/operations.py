@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..domain.errors import Internal, InvalidInput, SlwError
 from ..domain.events import Actor
 from ..domain.writing import Call
-from .commands import Command, parse
+from .fields import Command, parse
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ..domain.errors import NotFound
 from ..domain.results import Changed
 from ..domain.vocabulary import MemoryState
-from .commands import Command, Id, KindWord, Limit, Query, Reason, Scope, absent
+from .fields import Command, Id, KindWord, Limit, Query, Reason, Scope, absent
 from .kind_signatures import SEARCH
 from .operations import Answer, Asked, Operation, settled
 from .phrasing import NOTICE, neutral, told

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..domain.errors import InvalidInput
 from ..domain.undoing import Selector, UndoReport
-from .commands import Command, Id, Moment, absent
 from .copying import copied, copy_live
+from .fields import Command, Id, Moment, absent
 from .operations import Answer, Asked, Operation
 from .people import Nothing
 

@@ -1,7 +1,8 @@
 """What a caller may send, and how a wrong field is named."""
 
 import pytest
-from slw.adapters.commands import Activate, ClaimTold, Commit, Feedback, Recall, Remember, parse
+from slw.adapters.commands import Activate, ClaimTold, Commit, Feedback, Recall, Remember
+from slw.adapters.fields import parse
 from slw.domain.errors import InvalidInput
 
 ACTIVATE = {"task": "t", "initial_goal": "g", "scope": "project:a"}
