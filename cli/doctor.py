@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 import click
 
+from ..domain.errors import SlwError
+from .asking import ask
 from .demo import proxy_of, temporary_home
 from .options import shared
-from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Terminal
+from .terminal import EXIT_FINE, EXIT_PROBLEM, Data, Refused, Terminal
 
 OLDEST_PYTHON = (3, 11)
 # A hundred thousand memories with vectors and read models, and as much again while a generation is rebuilt.
@@ -52,11 +54,16 @@ def doctor_command(terminal: Terminal) -> int:
 
 def tried(name: str, attempt: Callable[[Path], Check], home: Path) -> Check:
     """The check's result; one that fails in a way it does not know is a finding too."""
+    remedy = "slw status; the owner's own words are in slw.log (slw path --fault-log)"
     try:
         return attempt(home)
+    except Refused as refused:
+        error = refused.envelope["error"]
+        return Check(name, well=False, found=error["message"], next=error.get("hint") or remedy)
+    except SlwError as refused:
+        return Check(name, well=False, found=refused.message, next=refused.hint or remedy)
     except Exception as fault:  # noqa: BLE001  a doctor who faints helps nobody: the fault is what was found
-        hint = getattr(fault, "hint", "") or "slw status; the owner's own words are in slw.log (slw path --fault-log)"
-        return Check(name, well=False, found=f"{type(fault).__name__}: {fault}", next=hint)
+        return Check(name, well=False, found=f"{type(fault).__name__}: {fault}", next=remedy)
 
 
 def told(terminal: Terminal, data: Data) -> None:
@@ -147,6 +154,18 @@ def log_reads(home: Path) -> Check:
     return Check("log", well=True, found=f"{last} events")
 
 
+def store_stands(home: Path) -> Check:
+    """The owner of this very home serves, and its read models stand where the log ends."""
+    if not (home / "log.db").exists():
+        return Check("store", well=True, found="none yet")
+    told = ask(Terminal(home), "status", {})
+    behind = [f"{name} is {view['behind']} behind" for name, view in told["views"].items() if view["behind"]]
+    problems = [*told["problems"], *behind]
+    if problems:
+        return Check("store", well=False, found="; ".join(problems), next="slw serve stop, then slw status; slw verify")
+    return Check("store", well=True, found=f"{told['memories']['live']} live memories, {told['generation']}")
+
+
 def real_path(_: Path) -> Check:
     """A client can start a proxy, see the tools, write, and read what it wrote."""
     with temporary_home() as home:
@@ -188,5 +207,6 @@ CHECKS: dict[str, Callable[[Path], Check]] = {
     "socket": socket,
     "disk": disk,
     "log": log_reads,
+    "store": store_stands,
     "agents": real_path,
 }
