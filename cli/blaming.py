@@ -12,7 +12,7 @@ from .terminal import Data, Terminal
 @click.argument("id_", metavar="ID")
 @shared
 def blame_command(terminal: Terminal, id_: str) -> None:
-    """For each field of a memory or session: which event set it, when, by whom, in which session.
+    """Tell which event set each field of a memory or session, when and by whom.
 
     It reads the log itself, and works with and without an owner.
     """

@@ -40,7 +40,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "search": Entry("looking", "Search memories; leaves no trace."),
         "show": Entry("looking", "Show one memory, procedure, session or retrieval."),
         "why": Entry("looking", "Tell the chain of events behind a memory's state."),
-        "blame": Entry("blaming", "Tell which event made each field of a memory what it is, and who did it."),
+        "blame": Entry("blaming", "Tell which event set each field of a memory or session, when and by whom."),
         "sessions": Entry("looking", "List task sessions, newest first."),
     },
     "People": {

@@ -56,13 +56,15 @@ def test_the_help_line_of_the_list_is_the_commands_own():
         assert (command.help or "").splitlines()[0] == entry.help
 
 
-def commands():
-    context = click.Context(slw)
-    for name in ENTRIES:
-        command = slw.get_command(context, name)
-        yield name, command
+def commands(group=slw, before=""):
+    """Every command that does something, at any depth; a group that only holds others is none."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            yield f"{before}{name}", command
         if isinstance(command, click.Group):
-            yield from ((f"{name} {sub}", command.get_command(context, sub)) for sub in command.list_commands(context))
+            yield from commands(command, f"{before}{name} ")
 
 
 def test_every_command_takes_json_home_and_quiet():
