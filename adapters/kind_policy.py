@@ -41,6 +41,7 @@ class KindPolicy:
         self._place = place
         self._closing = threading.Event()
         self.position = 0
+        self._backend = ""  # who guessed up to `position`
         self._thread = threading.Thread(target=self._work, name="slw-kind-policy", daemon=True)
 
     def start(self, end: int) -> None:
@@ -48,7 +49,9 @@ class KindPolicy:
 
         What is older is for a run, which asks first: it may send text to a model.
         """
-        held = self._stored()
+        held, self._backend = self._stored()
+        if held is None:
+            self._backend = self._desk.choice().backend
         self.position = end if held is None else min(held, end)
         if held != self.position:
             self._keep()
@@ -87,6 +90,10 @@ class KindPolicy:
     def _suggest(self, reader: LogReader) -> None:
         choice = self._desk.choice()
         end = self._store.memories.position()
+        if choice.backend != self._backend:
+            # What was told under another backend was not told for this one, least of all for one that sends it away.
+            self._backend = choice.backend
+            self._advance(end)
         if choice.backend in ("off", "rules"):
             self._advance(end)
             return
@@ -142,12 +149,13 @@ class KindPolicy:
     def _keep(self) -> None:
         beside = self._place.with_suffix(".new")
         try:
-            beside.write_text(json.dumps({self.name: self.position}))
+            beside.write_text(json.dumps({self.name: {"position": self.position, "backend": self._backend}}))
             beside.replace(self._place)
         except OSError as fault:
             log.warning("%s cannot be written: %s", self._place.name, fault)
 
-    def _stored(self) -> int | None:
-        with suppress(OSError, ValueError, TypeError):
-            return int(json.loads(self._place.read_text())[self.name])
-        return None
+    def _stored(self) -> tuple[int | None, str]:
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            held = json.loads(self._place.read_text())[self.name]
+            return int(held["position"]), str(held["backend"])
+        return None, ""

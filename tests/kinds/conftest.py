@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from chat_endpoint import Endpoint
 from slw.adapters.embeddings import Embedder
 from slw.adapters.store import Store
 from tests_support import AGENT
@@ -96,3 +97,11 @@ def quiet(asking):
     """The same with nobody guessing on his own, so that a test knows every statement there is."""
     asking.ask("kinds/settings", backend="off")
     return asking
+
+
+@pytest.fixture
+def endpoint():
+    """A chat endpoint that is there while a test runs."""
+    held = Endpoint()
+    yield held
+    held.close()
