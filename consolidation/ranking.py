@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,21 @@ from numpy.typing import NDArray
 from .policy import ReadPolicy
 
 Floats = NDArray[np.float64]
+
+# The usual constants of bm25: how soon saying a word again stops to tell more, and how far length is held against it.
+SATURATION: Final = 1.2
+LENGTH_SHARE: Final = 0.75
+
+
+def rarity(holders: int, all_of_them: int) -> float:
+    """How much a word tells that `holders` of all memories say (idf); above 0 even for one that all of them say."""
+    return math.log1p((max(0, all_of_them - holders) + 0.5) / (holders + 0.5))
+
+
+def bm25(counts: Floats, lengths: NDArray[np.int64], mean_length: float, tells: float) -> Floats:
+    """What saying one word `counts` times adds to texts of these lengths, where it tells that much."""
+    against = SATURATION * (1.0 - LENGTH_SHARE + LENGTH_SHARE * lengths / max(1.0, mean_length))
+    return tells * counts * (SATURATION + 1.0) / (counts + against)
 
 
 @dataclass(frozen=True, slots=True)

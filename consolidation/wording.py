@@ -43,6 +43,11 @@ def asks(content: str) -> bool:
     return content.rstrip().endswith("?")
 
 
+def length_of(text: str) -> int:
+    """How many words a text has, whatever they say."""
+    return len(_WORD.findall(text))
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text that can tell memories apart, folded, each once, in order."""
     return list(dict.fromkeys(w for w in _WORD.findall(text.casefold()) if w not in STOP_WORDS))

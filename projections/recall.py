@@ -19,12 +19,14 @@ from ..consolidation.ranking import Candidates, Scores, scored
 from ..consolidation.salience import strengths_at
 from ..consolidation.wording import shelf_of
 from ..domain.vocabulary import MAX_PAGE, Kind, Pathway, Verb
+from .heard import Heard
 from .kind_view import KindView, favoured
+from .places import Scope
 from .procedures import ProcedureRow
 from .salience import Strength
 from .schemas import Schema
 from .vectors import Vectors
-from .words import Question, Scope, Words
+from .words import Words
 
 # So many candidates come from each channel before they are fused.
 FROM_EACH = 300
@@ -84,7 +86,9 @@ class Found:
 class Ranked:
     """Candidates with everything that was known of them, before the floor."""
 
+    rows: np.ndarray
     memory_ids: list[str]
+    heard: Heard
     found: Candidates
     scores: Scores
     order: np.ndarray
@@ -132,12 +136,11 @@ class Recall:
         `vector` is the cue's (384,), or None where only words are searched; `as_of` decides how far salience has
         faded. Ties go to what was told first. `kind_view` is how kinds are looked at, else as the settings say.
         """
-        question = self._words.question(cue)
         view = kind_view or self._kind_view()
-        memories, hidden = self._memories(cue, question, vector, scope, as_of, kind, view)
+        memories, hidden = self._memories(cue, vector, scope, as_of, kind, view)
         return Found(
             memories=memories[:limit],
-            procedures=self._procedures(cue, question, vector, scope),
+            procedures=self._procedures(cue, vector, scope),
             relevant_total=len(memories),
             hidden_by_kind=hidden,
             warnings=[],
@@ -149,7 +152,6 @@ class Recall:
     def _memories(
         self,
         cue: str,
-        question: Question,
         vector: np.ndarray | None,
         scope_name: str,
         as_of: datetime,
@@ -159,21 +161,22 @@ class Recall:
         scope = self._words.scope(scope_name)
         if scope is None:
             return [], 0
-        everything = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, None, view), question)
+        heard = self._words.heard(scope, cue)
+        everything = self._hits(self._ranked(cue, heard, vector, scope_name, scope, as_of, None, view))
         if kind is None:
             asked = question_kind(cue) if view.aware else None
             if asked is None:
                 return everything, 0
             words = self._words.contents([hit.target_id for hit in everything])
             return favoured(everything, asked, cue, view, self._rows.schemas, words), 0
-        within = self._hits(self._ranked(cue, question, vector, scope_name, scope, as_of, kind, view), question)
+        within = self._hits(self._ranked(cue, heard, vector, scope_name, scope, as_of, kind, view))
         hidden = sum(view.kind(self._rows.schemas[hit.target_id]) != kind for hit in everything[:10])
         return within, hidden
 
     def _ranked(
         self,
         cue: str,
-        question: Question,
+        heard: Heard,
         vector: np.ndarray | None,
         scope_name: str,
         scope: Scope,
@@ -183,18 +186,16 @@ class Recall:
     ) -> Ranked:
         # Inside a kind the best of everything is not enough: its own best may come after the first few hundred.
         limit = FROM_EACH if kind is None else max(FROM_EACH, len(scope.docs))
-        own = self._words.own(scope, question, limit)
-        around = self._words.around(scope, question, limit)
         nearest = NO_ROWS if vector is None else self._vectors.nearest(scope_name, vector, limit)[0]
-        rows = np.unique(np.concatenate([own.rows, around.rows, nearest]))
+        rows = np.union1d(heard.best(limit, self._policy.around_weight), nearest)
         rows = rows[scope.at(scope.live, rows) != 0]
         if kind is not None:
             kinds = (view.kind(self._rows.schemas[scope.docs[row].memory_id]) for row in rows.tolist())
             rows = rows[np.fromiter((k == kind for k in kinds), np.bool_, len(rows))]
         memory_ids = [scope.docs[row].memory_id for row in rows.tolist()]
         found = Candidates(
-            own=at_rows(rows, own.rows, own.scores),
-            around=at_rows(rows, around.rows, around.scores),
+            own=heard.own[rows],
+            around=heard.around[rows],
             **self._meaning(scope, scope_name, rows, vector),
             named=self._named(cue, scope, rows),
             **self._dialogue(cue, scope, rows),
@@ -202,7 +203,7 @@ class Recall:
             association=self._association(vector, memory_ids),
         )
         scores = scored(found, self._policy)
-        return Ranked(memory_ids, found, scores, np.lexsort((rows, -scores.total)))
+        return Ranked(rows, memory_ids, heard, found, scores, np.lexsort((rows, -scores.total)))
 
     def _meaning(
         self, scope: Scope, scope_name: str, rows: np.ndarray, vector: np.ndarray | None
@@ -223,8 +224,8 @@ class Recall:
 
     @staticmethod
     def _named(cue: str, scope: Scope, rows: np.ndarray) -> np.ndarray:
-        name = scope.named_in(cue.casefold())
-        return np.array([bool(name) and scope.docs[row].subject == name for row in rows.tolist()], np.bool_)
+        number = scope.named_in(cue)
+        return scope.at(scope.subject, rows) == number if number >= 0 else np.zeros(len(rows), np.bool_)
 
     @staticmethod
     def _dialogue(cue: str, scope: Scope, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -254,33 +255,28 @@ class Recall:
         taught = {} if vector is None else self._associations(vector, memory_ids)
         return np.array([taught.get(memory_id, 0.0) for memory_id in memory_ids], np.float64)
 
-    def _hits(self, ranked: Ranked, question: Question) -> list[Hit]:
+    def _hits(self, ranked: Ranked) -> list[Hit]:
         """What passes the floor, best first: it means something like the cue, or says enough of it.
 
-        Only for the first page at its largest, and where meaning alone does not tell, is it looked up what a memory
-        says; the parts of the score and the reason stand in the hits of that page.
+        The parts of the score and the reason stand in the hits of the first page at its largest.
         """
         best = ranked.order[:LOOKED_AT]
-        close = np.nan_to_num(ranked.found.cosine) >= self._policy.floor_cosine
-        near = np.any(np.nan_to_num(ranked.found.beside) >= self._policy.floor_cosine, axis=1)
-        looked_up = [i for place, i in enumerate(best.tolist()) if place < MAX_PAGE or not close[i]]
-        contents = self._words.contents([ranked.memory_ids[i] for i in looked_up])
-        said = self._words.said(question, [contents[ranked.memory_ids[i]] for i in looked_up])
-        terms_of = dict(zip(looked_up, said, strict=True))
+        said = ranked.heard.said(ranked.rows[best])
+        shares = ranked.heard.share(said)
+        cosines = np.nan_to_num(ranked.found.cosine[best])
+        direct = (cosines >= self._policy.floor_cosine) | (shares >= self._policy.floor_said)
+        near = np.any(np.nan_to_num(ranked.found.beside[best]) >= self._policy.floor_cosine, axis=1)
         hits: list[Hit] = []
-        for i in best.tolist():
-            terms = terms_of.get(i, frozenset())
-            direct = bool(close[i]) or question.share(terms) >= self._policy.floor_said
-            if not (direct or bool(near[i])):
-                continue
-            pathway: Pathway = "direct" if direct else "associated"
+        for place in np.flatnonzero(direct | near).tolist():
+            i = int(best[place])
+            pathway: Pathway = "direct" if direct[place] else "associated"
             if len(hits) < MAX_PAGE:
-                hits.append(self._hit(ranked, i, question, terms, pathway))
+                hits.append(self._hit(ranked, i, said[place], float(shares[place]), pathway))
             else:
                 hits.append(Hit(ranked.memory_ids[i], round(float(ranked.scores.total[i]), 6), pathway))
         return hits
 
-    def _hit(self, ranked: Ranked, i: int, question: Question, terms: frozenset[str], pathway: Pathway) -> Hit:
+    def _hit(self, ranked: Ranked, i: int, said: np.ndarray, share: float, pathway: Pathway) -> Hit:
         scores, found = ranked.scores, ranked.found
         parts = {
             "words": scores.words[i],
@@ -291,23 +287,23 @@ class Recall:
             "dialogue": scores.dialogue[i],
             "association": scores.association[i],
             "salience": found.salience[i],
-            "said_share": question.share(terms),
+            "said_share": share,
             "cosine": 0.0 if np.isnan(found.cosine[i]) else found.cosine[i],
         }
         parts = {name: round(float(value), 4) for name, value in parts.items()}
         memory_id = ranked.memory_ids[i]
         held = self._rows.salience.get(memory_id)
-        why = reason(parts, [question.spoken[term] for term in sorted(terms)], held.used if held else 0)
+        why = reason(parts, ranked.heard.spoken(said), held.used if held else 0)
         return Hit(memory_id, round(float(scores.total[i]), 6), pathway, parts, why)
 
     # -- procedures
 
-    def _procedures(self, cue: str, question: Question, vector: np.ndarray | None, scope_name: str) -> list[Hit]:
+    def _procedures(self, cue: str, vector: np.ndarray | None, scope_name: str) -> list[Hit]:
         shelf_name = shelf_of(scope_name)
         shelf = self._words.scope(shelf_name)
         if shelf is None:
             return []
-        matched = self._words.own(shelf, question, PROCEDURES_FROM_EACH).rows
+        matched = self._words.heard(shelf, cue).best(PROCEDURES_FROM_EACH)
         nearest = NO_ROWS if vector is None else self._vectors.nearest(shelf_name, vector, PROCEDURES_FROM_EACH)[0]
         rows = [row for row in np.union1d(matched, nearest).tolist() if shelf.docs[row].live]
         held = [self._rows.procedures[shelf.docs[row].memory_id] for row in rows]
@@ -346,16 +342,6 @@ class Recall:
             said.append(f"but its {', '.join(one.contradicted)} differs")
         parts = {name: round(float(value), 4) for name, value in one.parts.items()}
         return Hit(one.procedure_id, round(float(one.score), 6), "direct", parts, "; ".join(said))
-
-
-def at_rows(rows: np.ndarray, some: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values that are known for some rows, over all rows; 0 elsewhere, and other rows are left out."""
-    out = np.zeros(len(rows))
-    if len(rows) and len(some):
-        places = np.searchsorted(rows, some).clip(0, len(rows) - 1)
-        there = rows[places] == some
-        out[places[there]] = values[there]
-    return out
 
 
 def places_of(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
