@@ -209,15 +209,16 @@ class EndpointBackend:
         worker = threading.Thread(target=exchange, name="slw-kind-endpoint", daemon=True)
         worker.start()
         worker.join(budget)
-        if not got and connection.sock is not None:
+        in_time = list(got)
+        if not in_time and connection.sock is not None:
             with suppress(OSError):
                 connection.sock.shutdown(socket.SHUT_RDWR)  # closing alone would not wake whoever reads
         connection.close()
-        if not got:
+        if not in_time:
             raise ModelFailed(f"{self.source} gave no answer within {budget:g} s")
-        if isinstance(got[0], Exception):
-            raise ModelFailed(f"{self.source}: {type(got[0]).__name__}: {got[0]}") from got[0]
-        return got[0]
+        if isinstance(in_time[0], Exception):
+            raise ModelFailed(f"{self.source}: {type(in_time[0]).__name__}: {in_time[0]}") from in_time[0]
+        return in_time[0]
 
     def _connection(self, budget: float) -> http.client.HTTPConnection:
         timeout = budget + 1  # the watch comes first
