@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -40,19 +40,25 @@ def copied(pairs: Mapping[Path, Path]) -> None:
         raise Unavailable(f"files cannot be copied: {said}", hint="look at the disk's free space, then try again")
 
 
-def copy_live(store: Store, into: Path) -> tuple[Path, int]:
-    """A copy of the generation that answers, all views at one position; called on the engine's thread.
+def copy_live(store: Store, into: Path, views: Sequence[str] = ()) -> tuple[Path, int]:
+    """A copy of the generation that answers, or of some of its views, at one position; on the engine's thread.
 
     Returns the copy's folder and that position. Writes go on; reads wait for as long as it takes to copy files.
     """
     store.catch_up()
     generation = store.generation
-    for view in generation.views.values():
-        view.come_to_rest()
-    anchored(generation, store.home.log)
+    wanted = [kind for kind in store.growth.succession.kinds if not views or kind.name in views]
+    for kind in wanted:
+        generation.views[kind.name].come_to_rest()
     target = into / generation.directory.name
-    copied({generation.directory: target})
-    return target, generation.position
+    if views:
+        target.mkdir(mode=0o700)
+        files = [name for kind in wanted for name in kind.files if (generation.directory / name).exists()]
+        copied({generation.directory / name: target / name for name in files})
+    else:
+        anchored(generation, store.home.log)
+        copied({generation.directory: target})
+    return target, min(generation.views[kind.name].position for kind in wanted)
 
 
 def anchored(generation: Generation, log: Path) -> None:

@@ -24,6 +24,7 @@ from ..projections.vectors import embedded_texts
 from .backups import Backup, backups_of
 from .embeddings import EmbeddingCache, bundled_space
 from .log import CREATE, FactMapper, apply_key_change, chained, fact_of, hashed_state, read_head
+from .publishing import one_at_a_time
 from .stillness import stillness
 
 # The members that hold what people and agents wrote. Everything else is an id, a word of ours, a number or a time.
@@ -159,7 +160,7 @@ def erase(
 
     `grow()` is called while the home is still held, to let the read models grow back before anyone asks.
     """
-    with stillness(home):
+    with one_at_a_time(home), stillness(home):
         done = _erase_in_log(home / "log.db", memory_id, actor, further, home)
         _forget_vectors(home / "embeddings.db", done)
         for place in _forgetful(home):

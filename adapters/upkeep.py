@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 class Copy(Command):
-    """A folder that is there and empty."""
+    """A folder that is there and empty, and which views are wanted; none named: all of them."""
 
     into: str
+    views: list[str] = []
 
 
 class Undo(Command):
@@ -41,7 +42,7 @@ class Rebuild(Command):
 
 def copy(store: Store, command: Copy, _: Asked) -> Answer:
     """A copy of the whole generation at one position."""
-    place, position = copy_live(store, Path(command.into))
+    place, position = copy_live(store, Path(command.into), command.views)
     problems = [f"{view}: {why}" for view, why in store.generation.projector.failures.items()]
     return {"copy": str(place), "position": position, "problems": [*store.generation.mended, *problems]}
 
