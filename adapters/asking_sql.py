@@ -56,8 +56,8 @@ def written_as_parquet(snapshot: Path, sql: str, target: Path, *, seconds: float
     quoted = str(target.absolute()).replace("'", "''")
     with _room(snapshot, (str(target.absolute()),), seconds) as db:
         inner = sql.strip().rstrip(";")
-        rows = db.execute(f"copy (select * from ({inner}\n)) to '{quoted}' (format parquet, use_tmp_file false)").fetchall()
-        return rows[0][0]
+        copy = f"copy (select * from ({inner}\n)) to '{quoted}' (format parquet, use_tmp_file false)"
+        return db.execute(copy).fetchall()[0][0]
 
 
 @contextmanager
