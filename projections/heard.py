@@ -38,11 +38,11 @@ class Heard:
 
     def said(self, rows: np.ndarray) -> np.ndarray:
         """(n rows, n terms) whether each row says each term."""
-        return (
-            np.stack([np.isin(rows, term.rows) for term in self.terms], axis=1)
-            if self.terms
-            else np.zeros((len(rows), 0), np.bool_)
-        )
+        said = np.zeros((len(rows), len(self.terms)), np.bool_)
+        for n, term in enumerate(self.terms):
+            if len(term.rows):
+                said[:, n] = term.rows[np.searchsorted(term.rows, rows).clip(0, len(term.rows) - 1)] == rows
+        return said
 
     def share(self, said: np.ndarray) -> np.ndarray:
         """How much of the question each row of `said` says, by what its terms tell: 0 to 1."""

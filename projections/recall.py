@@ -29,9 +29,10 @@ from .vectors import Vectors
 from .words import Words
 
 # So many candidates come from each channel before they are fused.
-FROM_EACH = 300
+FROM_EACH = 150
 PROCEDURES_FROM_EACH = 30
 NO_ROWS = np.empty(0, np.int64)
+NO_COSINES = np.empty(0, np.float64)
 # The words in "why" are few, so that it stays one short phrase.
 WORDS_NAMED = 3
 # From here on "why" speaks of meaning, and of what feedback taught.
@@ -186,8 +187,12 @@ class Recall:
     ) -> Ranked:
         # Inside a kind the best of everything is not enough: its own best may come after the first few hundred.
         limit = FROM_EACH if kind is None else max(FROM_EACH, len(scope.docs))
-        nearest = NO_ROWS if vector is None else self._vectors.nearest(scope_name, vector, limit)[0]
-        rows = np.union1d(heard.best(limit, self._policy.around_weight), nearest)
+        near = NO_ROWS, NO_COSINES
+        if vector is not None:
+            # What is not live any more still lies in the index; it must not crowd out what is.
+            gone = min(len(scope.docs) - scope.living, limit)
+            near = self._vectors.nearest(scope_name, vector, limit + gone)
+        rows = np.union1d(heard.best(limit, self._policy.around_weight), near[0])
         rows = rows[scope.at(scope.live, rows) != 0]
         if kind is not None:
             kinds = (view.kind(self._rows.schemas[scope.docs[row].memory_id]) for row in rows.tolist())
@@ -196,7 +201,7 @@ class Recall:
         found = Candidates(
             own=heard.own[rows],
             around=heard.around[rows],
-            **self._meaning(scope, scope_name, rows, vector),
+            **self._meaning(scope, scope_name, rows, vector, near),
             named=self._named(cue, scope, rows),
             **self._dialogue(cue, scope, rows),
             salience=self._salience(memory_ids, as_of),
@@ -206,7 +211,12 @@ class Recall:
         return Ranked(rows, memory_ids, heard, found, scores, np.lexsort((rows, -scores.total)))
 
     def _meaning(
-        self, scope: Scope, scope_name: str, rows: np.ndarray, vector: np.ndarray | None
+        self,
+        scope: Scope,
+        scope_name: str,
+        rows: np.ndarray,
+        vector: np.ndarray | None,
+        nearest: tuple[np.ndarray, np.ndarray],
     ) -> dict[str, np.ndarray]:
         """Cosines of the candidates and of the live memory on either side, and which session each is of."""
         beside = np.stack([scope.at(scope.before, rows), scope.at(scope.after, rows)], axis=1).astype(np.int64)
@@ -214,13 +224,25 @@ class Recall:
         if vector is None or not len(rows):
             return {"cosine": np.full(len(rows), np.nan), "beside": np.full((len(rows), 2), np.nan), **near}
         wanted = np.unique(np.concatenate([rows, beside[beside >= 0]]))
-        cosines = self._vectors.cosines(scope_name, vector, wanted)
+        cosines = self._cosines(scope_name, vector, wanted, nearest)
         places = np.searchsorted(wanted, np.maximum(beside, 0)).clip(0, len(wanted) - 1)
         return {
             "cosine": cosines[np.searchsorted(wanted, rows)],
             "beside": np.where(beside >= 0, cosines[places], np.nan),
             **near,
         }
+
+    def _cosines(
+        self, scope_name: str, vector: np.ndarray, rows: np.ndarray, nearest: tuple[np.ndarray, np.ndarray]
+    ) -> np.ndarray:
+        """The cosine of each row; those of the nearest are known."""
+        order = np.argsort(nearest[0])
+        known, cosines = nearest[0][order], np.full(len(rows), np.nan)
+        places = np.searchsorted(known, rows).clip(0, max(len(known) - 1, 0))
+        there = known[places] == rows if len(known) else np.zeros(len(rows), np.bool_)
+        cosines[there] = nearest[1][order][places[there]]
+        cosines[~there] = self._vectors.cosines(scope_name, vector, rows[~there])
+        return cosines
 
     @staticmethod
     def _named(cue: str, scope: Scope, rows: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb  # noqa: F401 - loaded before usearch on purpose: where usearch's library is the first one, onnxruntime's
 import numpy as np  # crashes the process when it is loaded later (usearch 2.26, onnxruntime 1.32); a test holds this
 from usearch.compiled import MetricKind, ScalarKind
-from usearch.index import Index
+from usearch.index import Index, search
 
 from ..consolidation.procedures import procedure_text
 from ..consolidation.wording import document_text, shelf_of
@@ -167,8 +167,12 @@ class Vectors:
         keys = rows.astype(np.uint64)
         there = np.asarray(scope.index.contains(keys))
         if there.any():
-            held = np.asarray(scope.index.get(keys[there]), np.float32)
-            out[there] = held @ vector.astype(np.float32)
+            # numpy turns float16 into float32 far slower than usearch compares it as it is.
+            held = np.stack(scope.index.get(keys[there]))
+            found = search(held, vector.astype(np.float16), len(held), metric=MetricKind.IP, exact=True, threads=1)
+            near = np.empty(len(held))
+            near[found.keys.astype(np.int64)] = 1.0 - found.distances.astype(np.float64)
+            out[there] = near
         return out
 
     def vectors(self, scope_name: str, rows: np.ndarray) -> list[np.ndarray | None]:
