@@ -59,6 +59,8 @@ class FoldPolicy:
     cues_most: int = 16
     # From here on two cues are one question in other words, and lessons of one count for the other.
     cue_same: float = 0.95
+    # Below it two cues have nothing to tell each other, so one may be forgotten for the other.
+    cue_foreign: float = 0.3
     # Each verdict closes this share of the distance to sure (1) or never (-1): two agree before it counts fully.
     cue_used: float = 0.5
     cue_irrelevant: float = 0.4
