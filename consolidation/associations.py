@@ -1,0 +1,80 @@
+"""Associations: what comes to mind beside a memory, because it is alike, was told next, or was of use together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from .policy import FoldPolicy, ReadPolicy
+
+# Why two memories belong together; an edge may have several reasons, so they are bits.
+SEMANTIC: Final = 1
+TEMPORAL: Final = 2
+TOGETHER: Final = 4
+WAYS: Final = {SEMANTIC: "semantic", TEMPORAL: "temporal", TOGETHER: "together"}
+
+
+class Edge(NamedTuple):
+    """From one node to another: how strong it was when it was last strengthened, when that was, and by which ways."""
+
+    to: int
+    strength: float
+    since: datetime
+    ways: int
+
+
+def strength_at(edge: Edge, as_of: datetime, policy: FoldPolicy) -> float:
+    """What is left of an edge: half of it each half-life; time before it was last strengthened takes nothing."""
+    age = (as_of - edge.since) / policy.edge_half_life
+    return edge.strength * 0.5**age if age > 0 else edge.strength
+
+
+def tied(edges: Sequence[Edge], to: int, way: int, share: float, at: datetime, policy: FoldPolicy) -> tuple[Edge, ...]:
+    """A node's edges after it and another had something to do with each other once more.
+
+    What is left of their edge closes `share` of what it lacks to 1. Then only the strongest few stay, and none that is
+    weak beside the strongest. They are ordered by strength, equals by number.
+    """
+    held = next((edge for edge in edges if edge.to == to), Edge(to, 0.0, at, 0))
+    left = strength_at(held, at, policy)
+    renewed = Edge(to, left + share * (1.0 - left), max(at, held.since), held.ways | way)
+    return pruned([*(edge for edge in edges if edge.to != to), renewed], at, policy)
+
+
+def pruned(edges: Sequence[Edge], at: datetime, policy: FoldPolicy) -> tuple[Edge, ...]:
+    """The strongest edges at a time: a bounded number, and none below a share of the strongest."""
+    if not edges:
+        return ()
+    weighed = sorted(((strength_at(edge, at, policy), edge) for edge in edges), key=lambda pair: (-pair[0], pair[1].to))
+    least = policy.edge_least_share * weighed[0][0]
+    return tuple(edge for strength, edge in weighed[: policy.edges_most] if strength >= least)
+
+
+def spread(
+    seeds: Mapping[int, float],
+    edges_of: Callable[[int], Sequence[Edge]],
+    as_of: datetime,
+    policy: ReadPolicy,
+    fold: FoldPolicy,
+) -> dict[int, float]:
+    """How active each node becomes that is no seed, when the seeds are, at most `hops_most` edges away.
+
+    A node passes on `hop_share` of its activation, shared out where its edges come to more than 1 (a node that is
+    tied to everything says little about each). What arrives over several edges adds up; a node passes on only what it
+    gained in the hop before, and nothing goes back to a seed.
+    """
+    active: dict[int, float] = {}
+    wave = dict(seeds)
+    for _ in range(policy.hops_most):
+        arriving: dict[int, float] = {}
+        for node, activation in wave.items():
+            edges = [(edge.to, strength_at(edge, as_of, fold)) for edge in edges_of(node)]
+            passed = policy.hop_share * activation / max(1.0, sum(strength for _, strength in edges))
+            for to, strength in edges:
+                if to not in seeds:
+                    arriving[to] = arriving.get(to, 0.0) + passed * strength
+        for node, activation in arriving.items():
+            active[node] = active.get(node, 0.0) + activation
+        wave = arriving
+    return active
