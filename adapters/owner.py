@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..domain.errors import SlwError, Unavailable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("slw")
 
 DRAIN_SECONDS = 35  # longer than an append may wait for a locked log
+LOOK_SECONDS = 10.0  # how often an owner looks whether it is still needed
 LOG_BYTES = 5 * 1024 * 1024
 
 
@@ -68,6 +70,7 @@ class Service:
 
         self.store = store
         self.settings = settings
+        self.socket = Path(store.home.socket)
         self.attendance = Attendance(self.app())
         self.server = uvicorn.Server(
             uvicorn.Config(
@@ -138,17 +141,25 @@ class Service:
             signal.signal(number, lambda *_: None)
         await self.server.serve(sockets=[listening])
 
+    def reachable(self) -> bool:
+        """Whether anyone can still find the way here."""
+        return self.socket.exists()
+
     # -- timers
 
     async def leave_when_idle(self) -> None:
-        """Go when nobody asked anything for long; not while a run is active."""
+        """Go when nobody asked anything for long, but not while a run is active; and when nobody can ask any more."""
         limit = self.settings.idle_exit_seconds
         while True:
-            await asyncio.sleep(min(30.0, max(0.2, limit - self.attendance.idle_for())))
-            if self.attendance.idle_for() >= limit and not self.store.busy:
+            await asyncio.sleep(min(LOOK_SECONDS, max(0.2, limit - self.attendance.idle_for())))
+            if not self.reachable():
+                log.warning("the socket is gone, so the home was removed or moved: leaving")
+            elif self.attendance.idle_for() >= limit and not self.store.busy:
                 log.info("nobody asked for %.0f s: leaving", limit)
-                self.stop()
-                return
+            else:
+                continue
+            self.stop()
+            return
 
     async def expire(self) -> None:
         """Close sessions that nobody names any more; first after the request that woke the owner."""

@@ -112,16 +112,21 @@ def kill_among_writes(home, kills, seed):
     client = Wire(home)
     client.initialize()
     here = session(client)
-    acknowledged, done = [], threading.Event()
+    acknowledged, done, failures = [], threading.Event(), []
 
     def killer():
-        for _ in range(kills):
-            before = len(acknowledged)
-            until(lambda before=before: len(acknowledged) > before + chance.randrange(4))
-            time.sleep(chance.random() * 0.02)
-            with suppress(ProcessLookupError):
-                os.kill(health(home)["pid"], signal.SIGKILL)
-        done.set()
+        try:
+            for _ in range(kills):
+                before = len(acknowledged)
+                until(lambda before=before: len(acknowledged) > before + chance.randrange(4))
+                time.sleep(chance.random() * 0.02)
+                with suppress(ProcessLookupError):
+                    os.kill(health(home)["pid"], signal.SIGKILL)
+        except BaseException as fault:
+            failures.append(fault)
+            raise
+        finally:
+            done.set()
 
     thread = threading.Thread(target=killer)
     thread.start()
@@ -135,6 +140,7 @@ def kill_among_writes(home, kills, seed):
             answer = client.call("remember", **here, content=content)
         acknowledged.append((answer["data"]["memory_id"], content))
     thread.join()
+    assert not failures
     held = contents(home)
     assert [content for _, content in acknowledged] == held  # nothing lost, nothing twice, in order
     listed = post(home, "list", {"scope": SCOPE, "limit": 1000})["data"]["memories"]

@@ -1,5 +1,6 @@
 """The proxy alone: quick, small, silent but for the protocol, and clear when no owner can serve."""
 
+import json
 import os
 import re
 import shutil
@@ -34,17 +35,28 @@ def test_the_proxy_imports_the_standard_library_alone():
     assert not [file for file in files if "site-packages" in file]
 
 
-@pytest.mark.parametrize(
-    ("asked", "answered"),
-    [("2025-06-18", "2025-06-18"), ("2025-11-25", "2025-11-25"), ("2024-11-05", "2024-11-05"), ("1999", "2025-11-25")],
-)
-def test_a_handshake_is_answered_at_once_with_our_version_and_instructions(home, asked, answered):
+def test_a_handshake_is_answered_at_once_with_our_version_and_instructions(home):
+    asked = {"2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25", "2024-11-05": "2024-11-05", "1999": "2025-11-25"}
+    clients = [Wire(home) for _ in asked]
+    for client, (version, answered) in zip(clients, asked.items(), strict=True):
+        result = client.initialize(version)
+        assert result["protocolVersion"] == answered
+        assert result["serverInfo"] == {"name": "slw", "version": reach.VERSION}
+        assert result["instructions"] == INSTRUCTIONS
+        assert result["capabilities"] == {"tools": {"listChanged": False}}
+    for client in clients:
+        client.close()
+
+
+def test_the_owners_own_handshake_says_the_same(home):
     client = Wire(home)
-    result = client.initialize(asked)
-    assert result["protocolVersion"] == answered
-    assert result["serverInfo"] == {"name": "slw", "version": reach.VERSION}
-    assert result["instructions"] == INSTRUCTIONS
-    assert result["capabilities"] == {"tools": {"listChanged": False}}
+    ours = client.initialize("2025-11-25")
+    body = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": body}
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    _, answer = reach.exchange(home, "POST", "/mcp", json.dumps(message).encode(), headers)
+    theirs = json.loads(answer)["result"]
+    assert {name: theirs[name] for name in ours} == ours
     client.close()
 
 
@@ -109,6 +121,19 @@ def test_a_log_of_another_program(home):
     assert "another program" in refused(home)["message"]
 
 
+def test_a_log_of_a_newer_format_starts_no_owner(home):
+    home.mkdir()
+    subprocess.run([sys.executable, "-c", NEWER_LOG, str(home / "log.db")], check=True)
+    error = refused(home)
+    assert "format 99" in error["message"]
+    assert "update slw" in error["hint"]
+    assert not reach.answers(home)
+
+
+NEWER_LOG = (
+    "import pathlib, sqlite3, sys; from slw.adapters.log import APPLICATION_ID; db = sqlite3.connect(sys.argv[1]); "
+    "db.execute(f'pragma application_id={APPLICATION_ID}'); db.execute('pragma user_version=99'); db.commit()"
+)
 BAD_LOG = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('create table theirs (x)'); db.commit()"
 
 
