@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from .kind_operations import KIND_OPERATIONS
 from .operations import Operation
+from .past import PAST
 from .people import PEOPLE
 from .upkeep import UPKEEP
 from .verbs import VERBS
 
-OPERATIONS: tuple[Operation, ...] = (*VERBS, *PEOPLE, *KIND_OPERATIONS, *UPKEEP)
+OPERATIONS: tuple[Operation, ...] = (*VERBS, *PEOPLE, *KIND_OPERATIONS, *UPKEEP, *PAST)
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 

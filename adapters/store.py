@@ -70,6 +70,7 @@ class Store:
         self.policy = ReadPolicy()
         self.embedder = embedder
         self.in_flight = 0
+        self.travels: Any = None  # the points of the past that are open; adapters/past.py begins with the first
         self._serving = threading.Lock()
         self._clock = clock
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="slw-engine")
@@ -320,6 +321,8 @@ class Store:
             self._engine.shutdown()
 
     def _close(self) -> None:
+        if self.travels is not None:
+            self.travels.close()
         if self.growth.ready:
             self.generation.projector.flush()
             anchored(self.generation, self.home.log)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .asking import ask
 from .options import shared
+from .past import Point, as_of_option, ask_then
 from .terminal import Data, Terminal
 
 PLACES = {
@@ -18,10 +18,11 @@ PLACES = {
 
 
 @click.command("status")
+@as_of_option
 @shared
-def status_command(terminal: Terminal) -> None:
+def status_command(terminal: Terminal, as_of: Point) -> None:
     """Tell what the store holds and how its read models stand."""
-    terminal.answer(ask(terminal, "status", {}), status_told)
+    terminal.answer(ask_then(terminal, "status", {}, as_of), status_told)
 
 
 def status_told(terminal: Terminal, data: Data) -> None:

@@ -18,6 +18,7 @@ from .options import (
     sent,
     shared,
 )
+from .past import Point, as_of_option, ask_then
 from .shown import memories, warnings
 from .terminal import Data, Terminal, in_one_line
 
@@ -31,16 +32,24 @@ TOLD_APART = {"position", "event_id", "topic", "recorded_at", "by"}
 @kind_option
 @click.option("--state", type=click.Choice(MEMORY_STATES), help="Only those; by default what is live.")
 @limit_option
+@as_of_option
 @shared
 def list_command(
-    terminal: Terminal, scope: str | None, kind: str | None, state: str | None, limit: int | None, *, every_scope: bool
+    terminal: Terminal,
+    scope: str | None,
+    kind: str | None,
+    state: str | None,
+    limit: int | None,
+    as_of: Point,
+    *,
+    every_scope: bool,
 ) -> None:
     """List memories, newest first.
 
     Of the current project; outside a repository, of every scope.
     """
     body = sent(scope=scope_or_every(scope, every=every_scope), kind=kind, state=state, limit=limit)
-    terminal.answer(ask(terminal, "list", body), found)
+    terminal.answer(ask_then(terminal, "list", body, as_of), found)
 
 
 @click.command("search")
@@ -48,11 +57,14 @@ def list_command(
 @scope_option
 @kind_option
 @limit_option
+@as_of_option
 @shared
-def search_command(terminal: Terminal, query: str, scope: str | None, kind: str | None, limit: int | None) -> None:
+def search_command(
+    terminal: Terminal, query: str, scope: str | None, kind: str | None, limit: int | None, as_of: Point
+) -> None:
     """Search memories; leaves no trace."""
     body = sent(query=query, scope=scope_or_default(scope), kind=kind, limit=limit)
-    terminal.answer(ask(terminal, "search", body), found)
+    terminal.answer(ask_then(terminal, "search", body, as_of), found)
 
 
 def found(terminal: Terminal, data: Data) -> None:
@@ -65,22 +77,24 @@ def found(terminal: Terminal, data: Data) -> None:
 
 @click.command("show")
 @click.argument("id_", metavar="ID")
+@as_of_option
 @shared
-def show_command(terminal: Terminal, id_: str) -> None:
+def show_command(terminal: Terminal, id_: str, as_of: Point) -> None:
     """Show one memory, procedure, session or retrieval."""
-    terminal.answer(ask(terminal, "show", {"id": id_}), in_full)
+    terminal.answer(ask_then(terminal, "show", {"id": id_}, as_of), in_full)
 
 
 @click.command("why")
 @click.argument("id_", metavar="ID")
 @click.argument("memory_id", metavar="[MEMORY]", required=False)
+@as_of_option
 @shared
-def why_command(terminal: Terminal, id_: str, memory_id: str | None) -> None:
+def why_command(terminal: Terminal, id_: str, memory_id: str | None, as_of: Point) -> None:
     """Tell the chain of events behind a memory's state.
 
     With a retrieval's ID and a MEMORY: the parts of the score with which it was shown.
     """
-    terminal.answer(ask(terminal, "why", sent(id=id_, memory_id=memory_id)), explained)
+    terminal.answer(ask_then(terminal, "why", sent(id=id_, memory_id=memory_id), as_of), explained)
 
 
 @click.command("sessions")

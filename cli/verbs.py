@@ -21,6 +21,7 @@ from ..domain.vocabulary import (
 )
 from .asking import ask
 from .options import kind_option, page_option, scope_option, scope_or_default, sent, session_option, shared
+from .past import Point, as_of_option, ask_then
 from .shown import accepted, activated, committed, recalled, remembered
 from .terminal import EXIT_FINE, EXIT_REFUSED, Terminal
 
@@ -97,6 +98,7 @@ def remember_command(
 @click.option("--evidence", type=click.Choice(["references", "full"]), help="How much stands behind each memory.")
 @click.option("--continue-from", metavar="CURSOR", help="The next page of an earlier answer, instead of a query.")
 @page_option
+@as_of_option
 @shared
 def recall_command(
     terminal: Terminal,
@@ -107,6 +109,7 @@ def recall_command(
     evidence: str | None,
     continue_from: str | None,
     page_size: int | None,
+    as_of: Point,
 ) -> None:
     """Look something up.
 
@@ -114,6 +117,8 @@ def recall_command(
     """
     if (query is None) == (continue_from is None):
         raise click.UsageError("give a QUERY, or --continue-from CURSOR")
+    if as_of is not None:
+        session_id = None  # the past is only looked at
     body = sent(
         session_id=session_id,
         scope=scope_or_default(scope),
@@ -123,7 +128,7 @@ def recall_command(
         evidence=evidence,
         page_size=page_size,
     )
-    terminal.answer(ask(terminal, "recall", body), recalled)
+    terminal.answer(ask_then(terminal, "recall", body, as_of), recalled)
 
 
 @click.command("feedback")
