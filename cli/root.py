@@ -57,6 +57,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "sql": Entry("analysing", "Ask in SQL, fresh to the last event, while agents work."),
         "schema": Entry("analysing", "Print the views of SQL and what their columns mean."),
         "report": Entry("analysing", "Answer one of the usual questions about the memory."),
+        "export": Entry("exporting", "Write the memory as Parquet, CSV or JSON lines, with a manifest."),
+        "import": Entry("exporting", "Make a home's log from an export of JSON lines."),
         "backup": Entry("backups", "Write one checked file with everything that cannot be grown back."),
         "restore": Entry("backups", "Put a backup into the home; what was there is kept."),
         "rebuild": Entry("proof", "Grow new read models from the log beside the live ones, then swap."),
