@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 from .policy import FoldPolicy, ReadPolicy
@@ -12,25 +12,34 @@ from .policy import FoldPolicy, ReadPolicy
 SEMANTIC: Final = 1
 TEMPORAL: Final = 2
 TOGETHER: Final = 4
+MICROSECOND: Final = timedelta(microseconds=1)
 WAYS: Final = {SEMANTIC: "semantic", TEMPORAL: "temporal", TOGETHER: "together"}
 
 
 class Edge(NamedTuple):
-    """From one node to another: how strong it was when it was last strengthened, when that was, and by which ways."""
+    """From one node to another: how strong it was when it was last strengthened, when that was, and by which ways.
+
+    Nodes are log positions, times whole microseconds since 1970: a question looks at hundreds of edges.
+    """
 
     to: int
     strength: float
-    since: datetime
+    since: int
     ways: int
 
 
-def strength_at(edge: Edge, as_of: datetime, policy: FoldPolicy) -> float:
+def ways_of(edge: Edge) -> list[str]:
+    """Why the two belong together, in words."""
+    return [name for way, name in WAYS.items() if edge.ways & way]
+
+
+def strength_at(edge: Edge, as_of: int, policy: FoldPolicy) -> float:
     """What is left of an edge: half of it each half-life; time before it was last strengthened takes nothing."""
-    age = (as_of - edge.since) / policy.edge_half_life
-    return edge.strength * 0.5**age if age > 0 else edge.strength
+    age = as_of - edge.since
+    return edge.strength * 0.5 ** (age / (policy.edge_half_life // MICROSECOND)) if age > 0 else edge.strength
 
 
-def tied(edges: Sequence[Edge], to: int, way: int, share: float, at: datetime, policy: FoldPolicy) -> tuple[Edge, ...]:
+def tied(edges: Sequence[Edge], to: int, way: int, share: float, at: int, policy: FoldPolicy) -> tuple[Edge, ...]:
     """A node's edges after it and another had something to do with each other once more.
 
     What is left of their edge closes `share` of what it lacks to 1. Then only the strongest few stay, and none that is
@@ -42,7 +51,7 @@ def tied(edges: Sequence[Edge], to: int, way: int, share: float, at: datetime, p
     return pruned([*(edge for edge in edges if edge.to != to), renewed], at, policy)
 
 
-def pruned(edges: Sequence[Edge], at: datetime, policy: FoldPolicy) -> tuple[Edge, ...]:
+def pruned(edges: Sequence[Edge], at: int, policy: FoldPolicy) -> tuple[Edge, ...]:
     """The strongest edges at a time: a bounded number, and none below a share of the strongest."""
     if not edges:
         return ()
@@ -54,7 +63,7 @@ def pruned(edges: Sequence[Edge], at: datetime, policy: FoldPolicy) -> tuple[Edg
 def spread(
     seeds: Mapping[int, float],
     edges_of: Callable[[int], Sequence[Edge]],
-    as_of: datetime,
+    as_of: int,
     policy: ReadPolicy,
     fold: FoldPolicy,
 ) -> dict[int, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Self
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ Floats = NDArray[np.float64]
 
 # How far a sum of 384 float32 products may be off: whoever is nearer than this to the best is compared again, exactly.
 SLACK: Final = 1e-4
-ROOM: Final = 16
+ROOM: Final = 4
 
 
 def founded(vector: NDArray[np.floating]) -> Floats:
@@ -39,49 +40,40 @@ class Centroids:
 
     def __init__(self, dim: int) -> None:
         self.numbers: list[int] = []
-        self.sums: list[Floats] = []
         self._places: dict[int, int] = {}
         self._rows = np.empty((ROOM, dim), np.float32)
-
-    @classmethod
-    def of(cls, held: list[tuple[int, Floats]], dim: int) -> Self:
-        """Those with these numbers and sums, oldest first."""
-        found = cls(dim)
-        for number, total in held:
-            found.put(number, total)
-        return found
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def sum_of(self, number: int) -> Floats:
-        """The sum (float64) of a prototype's episodes."""
-        return self.sums[self._places[number]]
-
     def put(self, number: int, total: Floats) -> None:
-        """Add a prototype, or give one another sum."""
+        """Add a prototype with this sum, or give one another sum."""
         place = self._places.get(number)
         if place is None:
             place = self._places[number] = len(self.numbers)
             self.numbers.append(number)
-            self.sums.append(total)
             if place == len(self._rows):
                 self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        self.sums[place] = total
         size = float(np.sqrt(np.dot(total, total)))
         self._rows[place] = total / size if size > 0 else total
 
-    def nearest(self, vector: NDArray[np.floating], most: int = 1) -> list[tuple[int, float]]:
-        """The prototypes most alike, best first, with their cosines; equals in the order in which they were founded.
+    def nearest(
+        self, vector: NDArray[np.floating], sum_of: Callable[[int], Floats], most: int = 1
+    ) -> list[tuple[int, float]]:
+        """The prototypes most alike, best first, with their cosines; of equals the one that was founded first.
 
-        The rows give a short list, float64 decides: a sum in float32 may differ in its last bits with the number of
-        rows beside it, and a threshold must not hang on that.
+        The rows give a short list, `sum_of` (number to float64 sum) decides: what a product in float32 comes to may
+        differ in its last bits with the number of rows beside it, and a threshold must not hang on that.
         """
         if not self.numbers or most <= 0:
             return []
         near = self._rows[: len(self)] @ np.asarray(vector, np.float32)
-        size = float(np.linalg.norm(vector))
         least = np.partition(near, -most)[-most] if len(near) > most else near.min()
-        listed = np.flatnonzero(near >= least - SLACK * max(1.0, size))
-        found = [(self.numbers[i], cosine(self.sums[i], vector)) for i in listed.tolist()]
+        listed = np.flatnonzero(near >= least - SLACK * float(np.linalg.norm(vector)))
+        found = [(number, cosine(sum_of(number), vector)) for number in (self.numbers[i] for i in listed.tolist())]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:most]
+
+
+def alike(rows: NDArray[np.floating], vector: NDArray[np.floating]) -> Floats:
+    """The cosine of each unit row (n, dim) with a unit vector, each row's the same whatever stands beside it."""
+    return (np.asarray(rows, np.float64) * np.asarray(vector, np.float64)).sum(axis=1)
