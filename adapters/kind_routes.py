@@ -79,7 +79,7 @@ def from_query(query: Mapping[str, str]) -> dict[str, Any]:
         try:
             told[name] = int(told[name])
         except ValueError:
-            raise InvalidInput.at(name, "must be a whole number") from None
+            raise InvalidInput.at(name, "must be a whole number", f"send {name}=20, or leave it out") from None
     return told
 
 
@@ -89,5 +89,5 @@ def with_path(told: object, path: Mapping[str, str]) -> dict[str, Any]:
         raise InvalidInput("the arguments must be an object", hint="send a JSON object")
     for name in path:
         if name in told:
-            raise InvalidInput.at(name, "stands in the path already")
+            raise InvalidInput.at(name, "stands in the path already", f"leave {name} out of the body")
     return {**told, **path}

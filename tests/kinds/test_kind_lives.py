@@ -326,6 +326,6 @@ def test_many_lives():
     run_state_machine_as_test(
         Lives,
         settings=settings(
-            max_examples=600, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=150, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
