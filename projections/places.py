@@ -132,6 +132,10 @@ class Scope:
         """The values of a column at some rows (a copy: a column that is being looked at cannot grow)."""
         return np.frombuffer(column, np.dtype(column.typecode))[rows] if len(column) else np.empty(0, column.typecode)
 
+    def rows(self) -> np.ndarray:
+        """The live rows."""
+        return np.flatnonzero(np.frombuffer(self.live, np.int8)) if len(self.live) else np.empty(0, np.int64)
+
     def beside(self, rows: np.ndarray) -> np.ndarray:
         """(n, 2 * REACH) live rows told before and after each, the nearest first on either side; -1: none."""
         columns: list[np.ndarray] = []

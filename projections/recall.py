@@ -185,8 +185,7 @@ class Recall:
         kind: Kind | None,
         view: KindView,
     ) -> Ranked:
-        # Inside a kind the best of everything is not enough: its own best may come after the first few hundred.
-        limit = FROM_EACH if kind is None else max(FROM_EACH, len(scope.docs))
+        limit = FROM_EACH if kind is None else 4 * FROM_EACH
         near = NO_ROWS, NO_COSINES
         if vector is not None:
             # What is not live any more still lies in the index; it must not crowd out what is.
@@ -195,8 +194,10 @@ class Recall:
         rows = np.union1d(heard.best(limit, self._policy.around_weight), near[0])
         rows = rows[scope.at(scope.live, rows) != 0]
         if kind is not None:
-            kinds = (view.kind(self._rows.schemas[scope.docs[row].memory_id]) for row in rows.tolist())
-            rows = rows[np.fromiter((k == kind for k in kinds), np.bool_, len(rows))]
+            rows = self._of_kind(scope, rows, kind, view)
+            if len(rows) < FROM_EACH:
+                # The best of everything are of other kinds; those of this one are found among all.
+                rows = self._of_kind(scope, scope.rows(), kind, view)
         memory_ids = [scope.docs[row].memory_id for row in rows.tolist()]
         found = Candidates(
             own=heard.own[rows],
@@ -209,6 +210,12 @@ class Recall:
         )
         scores = scored(found, self._policy)
         return Ranked(rows, memory_ids, heard, found, scores, np.lexsort((rows, -scores.total)))
+
+    def _of_kind(self, scope: Scope, rows: np.ndarray, kind: Kind, view: KindView) -> np.ndarray:
+        """Those of the rows whose memory shows that kind."""
+        schemas = (self._rows.schemas[scope.docs[row].memory_id] for row in rows.tolist())
+        shown = (schema.kind == kind and view.kind(schema) == kind for schema in schemas)
+        return rows[np.fromiter(shown, np.bool_, len(rows))]
 
     def _meaning(
         self,
@@ -278,20 +285,23 @@ class Recall:
         return np.array([taught.get(memory_id, 0.0) for memory_id in memory_ids], np.float64)
 
     def _hits(self, ranked: Ranked) -> list[Hit]:
-        """What passes the floor, best first: it means something like the cue, or says enough of it.
+        """What passes the floor, best first; nothing where even the best neither mean nor say enough of the cue.
 
         The parts of the score and the reason stand in the hits of the first page at its largest.
         """
-        best = ranked.order[:LOOKED_AT]
+        best, policy = ranked.order[:LOOKED_AT], self._policy
         said = ranked.heard.said(ranked.rows[best])
         shares = ranked.heard.share(said)
         cosines = np.nan_to_num(ranked.found.cosine[best])
-        direct = (cosines >= self._policy.floor_cosine) | (shares >= self._policy.floor_said)
-        near = np.any(np.nan_to_num(ranked.found.beside[best]) >= self._policy.floor_cosine, axis=1)
+        known = policy.floor_named if ranked.found.named[best].any() else 0.0
+        floor = policy.floor_words if np.isnan(ranked.found.cosine).all() else policy.floor
+        if cosines.max(initial=0.0) + shares.max(initial=0.0) + known < floor:
+            return []
+        evidence = cosines + shares
         hits: list[Hit] = []
-        for place in np.flatnonzero(direct | near).tolist():
+        for place in np.flatnonzero(evidence >= policy.floor_memory).tolist():
             i = int(best[place])
-            pathway: Pathway = "direct" if direct[place] else "associated"
+            pathway: Pathway = "direct" if evidence[place] >= policy.floor_direct else "associated"
             if len(hits) < MAX_PAGE:
                 hits.append(self._hit(ranked, i, said[place], float(shares[place]), pathway))
             else:

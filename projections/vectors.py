@@ -14,6 +14,7 @@ import numpy as np  # crashes the process when it is loaded later (usearch 2.26,
 from usearch.compiled import MetricKind, ScalarKind
 from usearch.index import Index, search
 
+from ..consolidation.episodes import outcome_text
 from ..consolidation.procedures import procedure_text
 from ..consolidation.wording import document_text, shelf_of
 from ..domain.events import ClaimRemembered, ContentErased, Fact, TaskCommitted
@@ -38,7 +39,12 @@ def empty_index(dim: int) -> Index:
 
 
 def embedded_texts(fact: Fact) -> list[str]:
-    """What of a fact is embedded: a claim without its label, a procedure as a whole; nothing of other facts."""
+    """What of a fact is embedded: what is searched by meaning, and how a task ended."""
+    return [*searched_texts(fact), *([outcome_text(fact)] if isinstance(fact, TaskCommitted) else ())]
+
+
+def searched_texts(fact: Fact) -> list[str]:
+    """What of a fact is searched: a claim without its label, a procedure as a whole; nothing of other facts."""
     if isinstance(fact, ClaimRemembered):
         return [document_text(fact.content)]
     if isinstance(fact, TaskCommitted) and fact.procedure is not None:
@@ -110,10 +116,10 @@ class Vectors:
     def apply(self, page: Sequence[Positioned]) -> None:
         """Fold up to the first claim whose vector is not there yet."""
         news = [at for at in page if at.position > self._position]
-        texts = [text for at in news for text in embedded_texts(at.fact)]
+        texts = [text for at in news for text in searched_texts(at.fact)]
         found = iter(self._vectors_of(texts) if texts else ())
         for at in news:
-            if texts_here := embedded_texts(at.fact):
+            if texts_here := searched_texts(at.fact):
                 vector = next(found)
                 if vector is None and texts_here[0]:
                     break
@@ -168,7 +174,7 @@ class Vectors:
         there = np.asarray(scope.index.contains(keys))
         if there.any():
             # numpy turns float16 into float32 far slower than usearch compares it as it is.
-            held = np.stack(scope.index.get(keys[there]))
+            held = np.asarray(scope.index.get(keys[there]), np.float16)
             found = search(held, vector.astype(np.float16), len(held), metric=MetricKind.IP, exact=True, threads=1)
             near = np.empty(len(held))
             near[found.keys.astype(np.int64)] = 1.0 - found.distances.astype(np.float64)
