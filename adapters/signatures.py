@@ -198,4 +198,5 @@ COMMIT: Final = Tool(
     },
     required=("session_id", "final_goal", "outcome", "outcome_summary", "verification"),
     core=True,
+    idempotent=True,
 )
