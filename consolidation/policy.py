@@ -30,7 +30,7 @@ class FoldPolicy:
     # ones weigh most. A helped outcome says more than having been of use; irrelevance of one question says less.
     # After sixteen `used` a memory stands at 1.39, after sixteen `irrelevant` at 0.74. Small steps, for what was of use
     # to one question says little about another: five times larger ones cost questions that share no memory with those
-    # that were judged 2.4 points of MRR on LoCoMo, these .5. What they teach of their own question stands in cues.
+    # that were judged 2.4 points of MRR on LoCoMo, these .4. What they teach of their own question stands in cues.
     salience_used: float = 0.03
     salience_helped: float = 0.06
     salience_irrelevant: float = 0.02
