@@ -30,7 +30,7 @@ EVENTS_FILE: Final = "events.jsonl"
 FORMAT: Final = 1
 PAGE: Final = 5_000
 # Vectors depend on the model, and are made again where the log is imported.
-NOT_COMPARED: Final = ("vectors",)
+NOT_COMPARED: Final = ("vectors", "consolidated")
 
 
 def export(home: Path, kind: Format, into: Path, moved: Callable[[str], Progress]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _export_log(home: Path, into: Path, moved: Callable[[str], Progress]) -> dic
             if seq % PAGE == 0:
                 writing(seq, end)
     with replayed(home / "log.db", home / "embeddings.db", end, progress=moved("replaying")) as (_, told):
-        digests = {name: digest for name, digest in told.digests.items() if name not in NOT_COMPARED}
+        digests = {name: digest for name, digest in told.digests.items() if name.partition(".")[0] not in NOT_COMPARED}
     return {"position": end, "digests": digests}
 
 

@@ -14,6 +14,7 @@ from ..domain.errors import InvalidInput, NotFound, Unavailable
 from ..domain.events import Fact
 from ..domain.memory import Memory
 from ..domain.session import Session
+from ..projections.consolidated import Consolidated
 from ..projections.generation import Generation, Manifest
 from ..projections.projector import Damaged, Positioned
 from ..projections.recall import Recall
@@ -69,6 +70,7 @@ class Past(Store):
         self.tables = cast("Tables", generation.views["tables"])
         self.words = cast("Words", generation.views["words"])
         self.vectors = cast("Vectors", generation.views["vectors"])
+        self.consolidated = cast("Consolidated", generation.views["consolidated"])
         self.recall = Recall(self.tables, self.words, self.vectors, self.policy, kind_view=self.kinds.view)
         self.memories: Any = PastMemories(self.events_of, position)
 

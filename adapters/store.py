@@ -19,6 +19,7 @@ from ..domain.events import Actor, Fact
 from ..domain.identity import scope_twin
 from ..domain.memories import Memories
 from ..domain.writing import Call
+from ..projections.consolidated import Consolidated
 from ..projections.generation import Generation
 from ..projections.projector import Positioned
 from ..projections.recall import Recall
@@ -62,6 +63,7 @@ class Store:
     tables: Tables
     words: Words
     vectors: Vectors
+    consolidated: Consolidated
     recall: Recall
 
     def __init__(self, home: Home, settings: Settings, clock: Callable[[], datetime], embedder: Embedder) -> None:
@@ -141,9 +143,10 @@ class Store:
         self.tables = cast("Tables", generation.views["tables"])
         self.words = cast("Words", generation.views["words"])
         self.vectors = cast("Vectors", generation.views["vectors"])
+        self.consolidated = cast("Consolidated", generation.views["consolidated"])
         self.recall = Recall(self.tables, self.words, self.vectors, self.policy, kind_view=self.kinds.view)
         generation.projector.catch_up()
-        self.meaning.position = self.vectors.position
+        self.meaning.position = min(self.vectors.position, self.consolidated.position)
         anchored(generation, self.home.log)
         if before is not None:
             before.retire()
