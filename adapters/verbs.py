@@ -103,6 +103,7 @@ def remembered(store: Store, done: Remembered) -> Answer:
         answer["occurred_at"] = told(done.occurred_at)
     if done.replaced:
         answer["replaced"] = done.replaced
+        answer["case_id"] = done.case_id  # review_correction takes the replacement back by it
     if done.kind_conflict:
         kept, requested = done.kind_conflict
         answer["kind_conflict"] = {"kept": kept, "requested": requested}

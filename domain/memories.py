@@ -221,9 +221,11 @@ class Memories(Curating, Undoing):
                 conflict = (memory.kind.kind, wanted)
             self._enlist(memory, work).restate(claim, session_id)
             told = memory.version
+        case_id = ""
         if replaced is not None:
             replaced.retire("superseded", f"replaced by {memory.id}", replaced_by=memory.id, session_id=session_id)
-            replaced.record_replacement(self._ids("case", work.at), memory.id)
+            case_id = self._ids("case", work.at)
+            replaced.record_replacement(case_id, memory.id)
         disposition: Literal["created", "matched"] = "created" if held_by is None else "matched"
         kind, recorded_at = memory.kind, work.at
         return lambda at: Remembered(
@@ -235,6 +237,7 @@ class Memories(Curating, Undoing):
             occurred_at=claim.occurred_at,
             position=at(memory.id, told),
             replaced=claim.replaces,
+            case_id=case_id,
             kind_conflict=conflict,
             suppressed=bool(memory.suppressed_at),
         )

@@ -43,6 +43,7 @@ class Remembered:
     occurred_at: datetime | None
     position: int
     replaced: str = ""
+    case_id: str = ""  # the correction case about what it replaced
     kind_conflict: tuple[Kind, Kind] | None = None  # (kept, requested)
     suppressed: bool = False
 

@@ -290,8 +290,10 @@ def test_forty_long_rules_say_what_was_left_out(asking):
 
 def test_replacing_opens_an_applied_case_and_rollback_brings_the_old_one_back(asking):
     [old] = asking.told("Staging is Postgres 16.", kind="fact")
-    [new] = asking.told("Staging is Postgres 17.", replaces=old)
+    answer = asking.ask("remember", scope=SCOPE, content="Staging is Postgres 17.", replaces=old)
+    new = answer["memory_id"]
     [case] = asking.ask("show", id=old)["cases"]
+    assert (answer["replaced"], answer["case_id"]) == (old, case["case_id"])
     assert (case["state"], case["version"]) == ("applied", 1)
     stale = {"case_id": case["case_id"], "action": "rollback", "expected_version": 2}
     assert asking.refused("kinds/correction", AGENT, **stale)["code"] == "conflict"
