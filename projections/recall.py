@@ -42,6 +42,7 @@ TAUGHT = 0.01
 LOOKED_AT = 100
 
 Associations = Callable[[np.ndarray, Sequence[str]], Mapping[str, float]]
+Beside = Callable[["Sequence[Hit]", str, datetime, Callable[[Schema], bool]], "list[Hit]"]
 
 
 class Rows(Protocol):
@@ -100,6 +101,11 @@ def no_associations(_cue: np.ndarray, _memory_ids: Sequence[str]) -> Mapping[str
     return {}
 
 
+def nothing_beside(hits: Sequence[Hit], _scope: str, _as_of: datetime, _wanted: Callable[[Schema], bool]) -> list[Hit]:
+    """Nothing is associated with anything."""
+    return list(hits)
+
+
 class Recall:
     """Searches one generation. Belongs to the engine's thread; reads and writes nothing."""
 
@@ -113,11 +119,13 @@ class Recall:
         fold_policy: FoldPolicy | None = None,
         associations: Associations = no_associations,
         kind_view: Callable[[], KindView] = KindView,
+        beside: Beside = nothing_beside,
     ) -> None:
         self._rows, self._words, self._vectors = rows, words, vectors
         self._policy, self._fold_policy = policy, fold_policy or FoldPolicy()
         self._associations = associations
         self._kind_view = kind_view
+        self._beside = beside
         self._methods: dict[str, Method] = {}
 
     def search(
@@ -131,14 +139,18 @@ class Recall:
         limit: int = 100,
         verb: Verb = "recall",  # noqa: ARG002 - both verbs rank alike; the log says which it was
         kind_view: KindView | None = None,
+        cue_vector: np.ndarray | None = None,
     ) -> Found:
         """The memories and procedures of a scope that answer the cue, at most `limit` memories.
 
         `vector` is the cue's (384,), or None where only words are searched; `as_of` decides how far salience has
         faded. Ties go to what was told first. `kind_view` is how kinds are looked at, else as the settings say.
+        `cue_vector` is that of the whole cue, for what feedback taught, where `vector` leaves words of it out.
         """
         view = kind_view or self._kind_view()
-        memories, hidden = self._memories(cue, vector, scope, as_of, kind, view)
+        whole = vector if cue_vector is None else cue_vector
+        memories, hidden = self._memories(cue, vector, whole, scope, as_of, kind, view)
+        memories = self._beside(memories, scope, as_of, lambda held: kind is None or view.kind(held) == kind)
         return Found(
             memories=memories[:limit],
             procedures=self._procedures(cue, vector, scope),
@@ -154,6 +166,7 @@ class Recall:
         self,
         cue: str,
         vector: np.ndarray | None,
+        whole: np.ndarray | None,
         scope_name: str,
         as_of: datetime,
         kind: Kind | None,
@@ -163,14 +176,14 @@ class Recall:
         if scope is None:
             return [], 0
         heard = self._words.heard(scope, cue)
-        everything = self._hits(self._ranked(cue, heard, vector, scope_name, scope, as_of, None, view))
+        everything = self._hits(self._ranked(cue, heard, vector, whole, scope_name, scope, as_of, None, view))
         if kind is None:
             asked = question_kind(cue) if view.aware else None
             if asked is None:
                 return everything, 0
             words = self._words.contents([hit.target_id for hit in everything])
             return favoured(everything, asked, cue, view, self._rows.schemas, words), 0
-        within = self._hits(self._ranked(cue, heard, vector, scope_name, scope, as_of, kind, view))
+        within = self._hits(self._ranked(cue, heard, vector, whole, scope_name, scope, as_of, kind, view))
         hidden = sum(view.kind(self._rows.schemas[hit.target_id]) != kind for hit in everything[:10])
         return within, hidden
 
@@ -179,6 +192,7 @@ class Recall:
         cue: str,
         heard: Heard,
         vector: np.ndarray | None,
+        whole: np.ndarray | None,
         scope_name: str,
         scope: Scope,
         as_of: datetime,
@@ -206,7 +220,7 @@ class Recall:
             named=self._named(cue, scope, rows),
             **self._dialogue(cue, scope, rows),
             salience=self._salience(memory_ids, as_of),
-            association=self._association(vector, memory_ids),
+            association=self._association(whole, memory_ids),
         )
         scores = scored(found, self._policy)
         return Ranked(rows, memory_ids, heard, found, scores, np.lexsort((rows, -scores.total)))
