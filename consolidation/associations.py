@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from .policy import FoldPolicy, ReadPolicy
+
+T = TypeVar("T")
 
 # Why two memories belong together; an edge may have several reasons, so they are bits.
 SEMANTIC: Final = 1
@@ -87,3 +89,22 @@ def spread(
             active[node] = active.get(node, 0.0) + activation
         wave = arriving
     return active
+
+
+def woven(direct: Sequence[T], beside: Sequence[T], score: Callable[[T], float], share: float) -> list[T]:
+    """Direct hits with associated ones among them, both best first.
+
+    A direct hit stays in front of an associated one that scores no higher, and of so many in a row that `share` counts
+    (five, where it is a fifth) at most one is associated, however pages are cut.
+    """
+    between = round(1 / share) - 1
+    found: list[T] = []
+    waiting = list(beside)
+    since = between
+    for hit in direct:
+        if waiting and since >= between and score(waiting[0]) > score(hit):
+            found.append(waiting.pop(0))
+            since = 0
+        found.append(hit)
+        since += 1
+    return [*found, waiting[0]] if waiting and since >= between else found

@@ -136,6 +136,12 @@ class ReadPolicy:
     # Each hop passes on this share, and two hops are the most: a third would reach most of a scope.
     hop_share: float = 0.5
     hops_most: int = 2
+    # Activation starts at the best few direct hits (the best with 1, the others with their share of its score) …
+    associated_seeds: int = 5
+    # … and what less than this of it reaches is not worth a line: one lone strong tie, or several hits that agree.
+    associated_floor: float = 0.10
+    # Of a page at most a fifth is associated.
+    associated_share: float = 0.2
 
     # -- wider stages
 
