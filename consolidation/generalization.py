@@ -39,7 +39,7 @@ def earned(evidence: Evidence, active: Collection[str], policy: FoldPolicy, *, v
     `vouched`: a person took the first step. A scope that speaks against it takes one away that speaks for it.
     """
     told = {scope: sessions for scope, sessions in evidence.told.items() if scope in active}
-    if not vouched and not _meets(told, evidence, active, policy.portable):
+    if not vouched and not _told_apart({s: told[s] for s in told if s not in evidence.against}, policy):
         return "scoped"
     support: dict[str, set[str]] = {scope: set(sessions) for scope, sessions in told.items()}
     for scope, sessions in evidence.used.items():
@@ -54,6 +54,12 @@ def earned(evidence: Evidence, active: Collection[str], policy: FoldPolicy, *, v
 def _steps(policy: FoldPolicy) -> list[tuple[Stage, tuple[int, int, float]]]:
     """Each stage beyond the first with its scopes, sessions and share, the widest first."""
     return [("global", policy.everywhere), ("contextual", policy.contextual), ("portable", policy.portable)]
+
+
+def _told_apart(told: Sessions, policy: FoldPolicy) -> bool:
+    """Whether it was told independently in as many scopes and sessions as the first step needs."""
+    scopes, sessions, _ = policy.portable
+    return len(told) >= scopes and len({session for said in told.values() for session in said}) >= sessions
 
 
 def _meets(support: Sessions, evidence: Evidence, active: Collection[str], needs: tuple[int, int, float]) -> bool:

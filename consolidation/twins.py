@@ -29,30 +29,33 @@ def text_key(content: str) -> bytes:
 
 
 def marks(content: str) -> str:
-    """What twins of other words must have in common: the words that tell claims apart, and how often one says no."""
+    """What twins of other words must have in common: how often one says no, and the words that tell claims apart."""
     folded = normalised(content)
-    return " ".join((str(len(_NOT.findall(folded))), *sorted(words_of(folded))))
+    return " ".join((str(len(_NOT.findall(folded))), *words_of(folded)))
 
 
 def agree(one: str, other: str) -> bool:
     """Whether the marks of two claims allow that they say the same.
 
-    Near vectors do not tell npm from pnpm, 5432 from 5433, or always from never. So no word may stand in the place of
-    another: all but a few words of the longer claim are those of the shorter, and they say no equally often.
+    Near vectors do not tell 5432 from 5433, always from never, or "tabs over spaces" from "spaces over tabs". So no
+    word may stand in the place of another: all but a few words of the longer claim are those of the shorter, in
+    their order, and both say no equally often.
     """
     (no, *these), (other_no, *those) = one.split(" "), other.split(" ")
-    only_here = [word for word in these if not _held(word, those)]
-    only_there = [word for word in those if not _held(word, these)]
-    if no != other_no or (only_here and only_there):
-        return False
-    more = only_here or only_there
-    return len(more) <= MORE_WORDS and not any(any(c.isdigit() for c in word) for word in more)
+    shorter, longer = sorted((these, those), key=len)
+    more = list(longer)
+    place = 0
+    for word in shorter:
+        place = next((i + 1 for i in range(place, len(longer)) if _same(word, longer[i])), 0)
+        if not place:
+            return False
+        more.remove(longer[place - 1])
+    return no == other_no and len(more) <= MORE_WORDS and not any(any(c.isdigit() for c in word) for word in more)
 
 
-def _held(word: str, words: list[str]) -> bool:
-    if word in words:
-        return True
-    return len(word) >= ROOT and word.isalpha() and any(other.startswith(word[:ROOT]) for other in words)
+def _same(word: str, other: str) -> bool:
+    """Equal words, or two of one root."""
+    return word == other or (len(word) >= ROOT and word.isalpha() and other.isalpha() and word[:ROOT] == other[:ROOT])
 
 
 # -- vectors in little room
