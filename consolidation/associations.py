@@ -95,16 +95,18 @@ def woven(direct: Sequence[T], beside: Sequence[T], score: Callable[[T], float],
     """Direct hits with associated ones among them, both best first.
 
     A direct hit stays in front of an associated one that scores no higher, and of so many in a row that `share` counts
-    (five, where it is a fifth) at most one is associated, however pages are cut.
+    (five, where it is a fifth) at most one is associated, however pages are cut. Behind the last direct hit, where none
+    can be crowded out, there is one even where they are fewer.
     """
     between = round(1 / share) - 1
     found: list[T] = []
     waiting = list(beside)
-    since = between
+    since = 0
     for hit in direct:
         if waiting and since >= between and score(waiting[0]) > score(hit):
             found.append(waiting.pop(0))
             since = 0
         found.append(hit)
         since += 1
-    return [*found, waiting[0]] if waiting and since >= between else found
+    none_yet = len(waiting) == len(beside)
+    return [*found, waiting[0]] if waiting and (none_yet or since >= between) else found
