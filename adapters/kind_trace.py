@@ -23,7 +23,13 @@ def trace(store: Store, command: Trace, asked: Asked) -> Answer:
     view, as_of = store.kinds.view(), store.now()
     found, plain = (
         store.recall.search(
-            command.query, asked.vector, command.scope, as_of=as_of, kind=command.kind, kind_view=looked_at
+            command.query,
+            asked.vector,
+            command.scope,
+            as_of=as_of,
+            kind=command.kind,
+            kind_view=looked_at,
+            cue_vector=asked.cue_vector,
         )
         for looked_at in (view, replace(view, aware=False))
     )

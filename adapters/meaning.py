@@ -78,12 +78,17 @@ class Meaning:
 
         Waits a little for vectors of what `session_id` remembered just before, and for others if they are few.
         """
+        vectors, warnings = self.of_all([text], session_id)
+        return (vectors[0] if vectors else None), warnings
+
+    def of_all(self, texts: Sequence[str], session_id: str = "") -> tuple[Sequence[np.ndarray], tuple[str, ...]]:
+        """Like `of` for a question in several wordings; no vector at all without a model."""
         try:
-            vector = self._enqueue(_QUESTION, [text]).result()[0]
+            vectors = list(self._enqueue(_QUESTION, texts).result())
         except EmbeddingsUnavailable:
-            return None, (EMBEDDINGS_UNAVAILABLE,)
+            return (), (EMBEDDINGS_UNAVAILABLE,)
         needed = self._wanted if self.pending <= FEW else self._told.get(session_id, 0)
-        return vector, () if self.wait_for(needed, self._wait_seconds) else (VECTORS_PENDING,)
+        return vectors, () if self.wait_for(needed, self._wait_seconds) else (VECTORS_PENDING,)
 
     def told(self, session_id: str, position: int) -> None:
         """Claims up to `position` are in the log and want vectors."""

@@ -51,11 +51,15 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question on its way: who asks under which request id, and the meaning of its cue, if there is a model."""
+    """One question on its way: who asks under which request id, and the meaning of its cue, if there is a model.
+
+    `vector` is what is searched, `cue_vector` the cue with all its words, which feedback speaks of.
+    """
 
     call: Call
     vector: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
+    cue_vector: np.ndarray | None = None
 
     @property
     def by_person(self) -> bool:
@@ -110,9 +114,8 @@ def _ask(store: Store, operation: Operation, arguments: Mapping[str, Any], actor
     if operation.reads:
         store.growth.require()
     cue = operation.cue(command)
-    sought = store.sought(cue, getattr(command, "scope", "")) if cue else ""
-    vector, warnings = store.meaning.of(sought, operation.session(command)) if cue else (None, ())
-    return store.on_engine(lambda: _run_once(store, operation, command, Asked(call, vector, warnings)))
+    vector, whole, warnings = store.meant(cue, getattr(command, "scope", ""), operation.session(command))
+    return store.on_engine(lambda: _run_once(store, operation, command, Asked(call, vector, warnings, whole)))
 
 
 def _run_once(store: Store, operation: Operation, command: Command, asked: Asked) -> Answer:

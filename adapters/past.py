@@ -15,9 +15,9 @@ from ..domain.events import Fact
 from ..domain.memory import Memory
 from ..domain.session import Session
 from ..projections.consolidated import Consolidated
+from ..projections.cues import Cues
 from ..projections.generation import Generation, Manifest
 from ..projections.projector import Damaged, Positioned
-from ..projections.recall import Recall
 from ..projections.succession import Succession
 from ..projections.tables import Tables
 from ..projections.vectors import Vectors
@@ -71,7 +71,8 @@ class Past(Store):
         self.words = cast("Words", generation.views["words"])
         self.vectors = cast("Vectors", generation.views["vectors"])
         self.consolidated = cast("Consolidated", generation.views["consolidated"])
-        self.recall = Recall(self.tables, self.words, self.vectors, self.policy, kind_view=self.kinds.view)
+        self.cues = cast("Cues", generation.views["cues"])
+        self.recall = self.recaller()
         self.memories: Any = PastMemories(self.events_of, position)
 
     def now(self) -> datetime:
@@ -197,9 +198,8 @@ def as_of(store: Store, command: AsOf, asked: Asked) -> Answer:
     past = travels_of(store).at(position_at(store.home.log, command.point))
     inner: Command = parse(operation.command, command.arguments)
     cue = operation.cue(inner)
-    sought = past.sought(cue, getattr(inner, "scope", "") or "") if cue else ""
-    vector, warnings = store.meaning.of(sought) if cue else (None, ())
-    told = store.on_engine(lambda: operation.run(past, inner, Asked(asked.call, vector, warnings)))
+    vector, whole, warnings = past.meant(cue, getattr(inner, "scope", "") or "")
+    told = store.on_engine(lambda: operation.run(past, inner, Asked(asked.call, vector, warnings, whole)))
     return {**told, "as_of": {"position": past.memories.position(), "at": past.now().isoformat()}}
 
 

@@ -113,7 +113,13 @@ def search(store: Store, command: Search, asked: Asked) -> Answer:
     """What a recall would find, without a session and without a trace."""
     store.catch_up()
     found = store.recall.search(
-        command.query, asked.vector, command.scope, as_of=store.now(), kind=command.kind, limit=command.limit
+        command.query,
+        asked.vector,
+        command.scope,
+        as_of=store.now(),
+        kind=command.kind,
+        limit=command.limit,
+        cue_vector=asked.cue_vector,
     )
     lines = [Line.of(hit) for hit in found.memories[: command.limit]]
     return {

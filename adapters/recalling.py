@@ -38,7 +38,15 @@ def activate(store: Store, command: Activate, asked: Asked) -> Answer:
     cue, as_of = activation_cue(command), store.now()
     standing = standing_of(store, command.scope)
     found = without(
-        store.recall.search(cue, asked.vector, command.scope, as_of=as_of, limit=MAX_FROZEN, verb="activate"),
+        store.recall.search(
+            cue,
+            asked.vector,
+            command.scope,
+            as_of=as_of,
+            limit=MAX_FROZEN,
+            verb="activate",
+            cue_vector=asked.cue_vector,
+        ),
         standing.memory_ids,
     )
     shown = as_shown(store, found, "activate", cue, as_of, command.page_size, asked, standing=standing.memory_ids)
@@ -140,7 +148,14 @@ def recall(store: Store, command: Recall, asked: Asked) -> Answer:
         return next_page(store, command, session_id, asked)
     cue, as_of = command.query or "", store.now()
     found = store.recall.search(
-        cue, asked.vector, command.scope, as_of=as_of, kind=command.kind, limit=MAX_FROZEN, verb="recall"
+        cue,
+        asked.vector,
+        command.scope,
+        as_of=as_of,
+        kind=command.kind,
+        limit=MAX_FROZEN,
+        verb="recall",
+        cue_vector=asked.cue_vector,
     )
     shown = as_shown(store, found, "recall", cue, as_of, command.page_size, asked, kind=command.kind)
 

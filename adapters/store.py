@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
+import numpy as np
+
 from ..consolidation.policy import FoldPolicy, ReadPolicy
 from ..consolidation.wording import query_text
 from ..domain.errors import NotFound
@@ -19,7 +21,9 @@ from ..domain.events import Actor, Fact
 from ..domain.identity import scope_twin
 from ..domain.memories import Memories
 from ..domain.writing import Call
+from ..projections.associated import Associated
 from ..projections.consolidated import Consolidated
+from ..projections.cues import Cues, CueTexts
 from ..projections.generation import Generation
 from ..projections.projector import Positioned
 from ..projections.recall import Recall
@@ -64,6 +68,7 @@ class Store:
     words: Words
     vectors: Vectors
     consolidated: Consolidated
+    cues: Cues
     recall: Recall
 
     def __init__(self, home: Home, settings: Settings, clock: Callable[[], datetime], embedder: Embedder) -> None:
@@ -111,11 +116,12 @@ class Store:
         self.growth = Growth(
             Succession(self.home.path, views, fold.digest, self._read_page), self.memories.position, self._take_over
         )
+        judged = CueTexts(lambda session_id: (fact for _, fact in self._followed.stream(session_id)))
         self.meaning = Meaning(
             self.embedder,
             self.cache,
             read=self._followed.read,
-            texts_of=embedded_texts,
+            texts_of=lambda fact: (*embedded_texts(fact), *judged(fact)),
             embedded=lambda: self._soon(self.catch_up),
             wait_seconds=self.settings.vector_wait_seconds,
         )
@@ -144,12 +150,32 @@ class Store:
         self.words = cast("Words", generation.views["words"])
         self.vectors = cast("Vectors", generation.views["vectors"])
         self.consolidated = cast("Consolidated", generation.views["consolidated"])
-        self.recall = Recall(self.tables, self.words, self.vectors, self.policy, kind_view=self.kinds.view)
+        self.cues = cast("Cues", generation.views["cues"])
+        self.recall = self.recaller()
         generation.projector.catch_up()
-        self.meaning.position = min(self.vectors.position, self.consolidated.position)
+        self.meaning.position = min(self.vectors.position, self.consolidated.position, self.cues.position)
         anchored(generation, self.home.log)
         if before is not None:
             before.retire()
+
+    def recaller(self) -> Recall:
+        """The read side over the read models that are open."""
+        beside = Associated(
+            self.tables.schemas,
+            self.tables.claims.at_position,
+            self.consolidated.edges_of,
+            self.policy,
+            self.tables.policy,
+        )
+        return Recall(
+            self.tables,
+            self.words,
+            self.vectors,
+            self.policy,
+            kind_view=self.kinds.view,
+            associations=self.taught,
+            beside=beside,
+        )
 
     def _read_page(self, after: int, limit: int) -> list[Positioned]:
         return [Positioned(position, fact) for position, fact in self._reader.read(after, limit)]
@@ -158,6 +184,20 @@ class Store:
         """What is embedded of a cue: its words but the names that stand in front of every fifth memory of the scope."""
         held = self.words.scope(scope)
         return query_text(cue, held.common() if held else ())
+
+    def meant(
+        self, cue: str, scope: str, session_id: str = ""
+    ) -> tuple[np.ndarray | None, np.ndarray | None, tuple[str, ...]]:
+        """The vector to search for a cue, that of the whole cue, and warnings; None for both without a cue or model."""
+        if not cue:
+            return None, None, ()
+        texts = list(dict.fromkeys((self.sought(cue, scope), query_text(cue))))
+        vectors, warnings = self.meaning.of_all(texts, session_id)
+        return (vectors[0], vectors[-1], warnings) if vectors else (None, None, warnings)
+
+    def taught(self, vector: np.ndarray, memory_ids: Sequence[str]) -> Mapping[str, float]:
+        """What feedback taught of these memories for a question with this vector."""
+        return self.cues.associations(vector, memory_ids, self.policy)
 
     # -- the engine
 

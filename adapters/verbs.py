@@ -134,30 +134,28 @@ def feedback(store: Store, command: Feedback, asked: Asked) -> Answer:
             "position": done.position,
         }
 
-    return build(
-        store.memories.feedback(
-            retrieval_id=command.retrieval_id,
-            memories=[
-                MemoryVerdict(
-                    memory_id=v.memory_id,
-                    assessment=v.assessment,
-                    stale_reason=v.stale_reason,
-                    reason=v.reason or "",
-                    replacement_memory_id=v.replacement_memory_id or "",
-                )
-                for v in command.on_memories
-            ],
-            procedures=[
-                ProcedureVerdict(
-                    procedure_id=v.procedure_id, use=v.use, effect=v.effect, contribution=v.contribution or ""
-                )
-                for v in command.on_procedures
-            ],
-            coverage=command.coverage,
-            call=asked.call,
-            phrase=settled(build),
-        )
+    done = store.memories.feedback(
+        retrieval_id=command.retrieval_id,
+        memories=[
+            MemoryVerdict(
+                memory_id=v.memory_id,
+                assessment=v.assessment,
+                stale_reason=v.stale_reason,
+                reason=v.reason or "",
+                replacement_memory_id=v.replacement_memory_id or "",
+            )
+            for v in command.on_memories
+        ],
+        procedures=[
+            ProcedureVerdict(procedure_id=v.procedure_id, use=v.use, effect=v.effect, contribution=v.contribution or "")
+            for v in command.on_procedures
+        ],
+        coverage=command.coverage,
+        call=asked.call,
+        phrase=settled(build),
     )
+    store.meaning.told("", done.position)
+    return build(done)
 
 
 # ---------------------------------------------------------------- commit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..consolidation.policy import FoldPolicy
 from ..projections.consolidated import consolidated_kind
+from ..projections.cues import cues_kind
 from ..projections.projector import ViewKind
 from ..projections.tables import tables_kind
 from ..projections.vectors import VectorsOf, vectors_kind
@@ -17,4 +18,5 @@ def view_kinds(policy: FoldPolicy, space: str, vectors_of: VectorsOf) -> list[Vi
         words_kind(),
         vectors_kind(space, vectors_of),
         consolidated_kind(space, policy, vectors_of),
+        cues_kind(space, policy, vectors_of),
     ]
