@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("slw")
 
 WORKED_ON: Final = ("queued", "running", "reverting")
-TARGET_MS: Final = 50.0  # a batch holds the log about this long at most
-# Recalls wait for the engine as a whole, not for the log alone; a slice of it may take half as long.
-ENGINE_SHARE: Final = 2.0
+HOLD_MS: Final = 50.0  # a batch holds the log about this long at most
+# Whoever asks waits for the engine as a whole, not for the log alone. A batch that nobody waits for may take it as
+# long as the log; while calls come in, only so long that a recall (some ten to twenty milliseconds) hardly feels it.
+ALONE_MS: Final = 50.0
+AMONG_CALLS_MS: Final = 10.0
+CALLS_LATELY: Final = 1.0  # seconds since the last call for which more are expected
 FIRST_BATCH: Final = 8
 REVERT_BATCH: Final = 200
 ERRORS_IN_A_ROW: Final = 5
@@ -47,14 +50,14 @@ class BatchSize:
         self.size = min(first, most)
         self._last: deque[float] = deque(maxlen=3)
 
-    def took(self, ms: float) -> None:
-        """Learn from a batch."""
-        self._last.append(ms)
+    def took(self, share: float) -> None:
+        """Learn from a batch, which took this share of the time that it may take."""
+        self._last.append(share)
         middle = median(self._last)
-        if len(self._last) == self._last.maxlen and middle > TARGET_MS:
+        if len(self._last) == self._last.maxlen and middle > 1:
             self.size = max(1, self.size // 2)
             self._last.clear()
-        elif middle < TARGET_MS / 2:
+        elif middle < 1 / 2:
             self.size = min(self.most, self.size + max(1, self.size // 2))
 
 
@@ -83,6 +86,7 @@ class KindRunner:
         self._unsaid = 0  # errors that no batch has told of yet
         self.held: tuple[str, float] = ("", 0.0)  # the last batch: of which run, and how long it held the log (ms)
         self._size: BatchSize | None = None
+        self._called = -CALLS_LATELY  # when a call was last in flight
         self._looked = ("", 0)  # of the run: up to where there was nothing to type
         self._thread = threading.Thread(target=self._work, name="slw-kind-run", daemon=True)
 
@@ -195,7 +199,8 @@ class KindRunner:
         """Let calls in flight go first, for a while."""
         until = time.monotonic() + GIVE_WAY
         while self._store.in_flight and time.monotonic() < until and not self._closing:
-            time.sleep(0.002)
+            self._called = time.monotonic()
+            time.sleep(0.001)
 
     # -- on the engine
 
@@ -247,8 +252,9 @@ class KindRunner:
         self._store.catch_up()
         slice_ms = 1_000 * (time.perf_counter() - began)
         self.held = (run.id, held_ms)
+        alone = time.monotonic() - self._called > CALLS_LATELY
         if self._size is not None:
-            self._size.took(max(held_ms, slice_ms * ENGINE_SHARE))
+            self._size.took(max(held_ms / HOLD_MS, slice_ms / (ALONE_MS if alone else AMONG_CALLS_MS)))
 
     def _complete(self, run_id: str) -> None:
         self._store.memories.complete_run(run_id, self._call)

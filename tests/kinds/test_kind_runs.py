@@ -115,17 +115,17 @@ def test_a_batch_starts_small_grows_and_halves_when_the_middle_of_three_is_over(
     grown = []
     for _ in range(6):
         grown.append(size.size)
-        size.took(5)
+        size.took(0.1)
     assert grown == sorted(grown) and grown[0] == 8 and size.size == 50
-    size.took(80)
+    size.took(1.6)
     assert size.size == 50
-    size.took(80)
+    size.took(1.6)
     assert size.size == 25
     for _ in range(3):
-        size.took(80)
+        size.took(1.6)
     assert size.size == 12
     for _ in range(60):
-        size.took(500)
+        size.took(10)
     assert size.size == 1
 
 
