@@ -2,8 +2,8 @@
 
     python tests/bench/load.py [--sizes 1000,10000,100000] [--calls 60] [--json FILE]
 
-Each home is filled through the write side with the event mix of mix.json (vectors: seeded random directions, since
-what a search costs does not depend on where they point). Then a proxy is started, and each verb is called over its
+Each home is filled through the write side with the event mix of mix.json (vectors: seeded random ones
+around 200 topics, since what a search costs does not depend on what they mean). Then a proxy is started, and each verb is called over its
 stdin and stdout. Printed beside the figures, from the same run: the CPU of embedding one question of 12 words, and of
 a bare SQLite commit with synchronous=FULL. CPU is that of owner and proxy together.
 """
@@ -28,17 +28,18 @@ from typing import Any
 
 import numpy as np
 from slw.adapters.embeddings import Embedder, EmbeddingCache
-from slw.adapters.log import log_environment
+from slw.adapters.log import LogReader, log_environment
 from slw.adapters.reach import exchange
 from slw.adapters.store import Store
-from slw.consolidation.wording import document_text
 from slw.domain.events import Actor, Exposure, MemoryVerdict, Verification
 from slw.domain.memories import Memories
 from slw.domain.memory import Claim
 from slw.domain.session import Ending, Shown
 from slw.domain.writing import Call
+from slw.projections.vectors import embedded_texts
 
 SCOPE = "project:bench"
+TOPICS = 200
 MIX = json.loads((Path(__file__).parent / "mix.json").read_text())
 CALL = Call(Actor(kind="client", name="bench", version="1"))
 QUESTION = "which {} does the {} use when the {} of the {} is {}"
@@ -73,17 +74,32 @@ def fill(home: Path, memories: int) -> None:
     Store.open(home).close()
     sentences, clock = Sentences(7), itertools.count()
     start = datetime.now(UTC) - timedelta(days=60)
-    embedder = Embedder()
-    cache = EmbeddingCache(home / "embeddings.db", embedder.space, embedder.dim)
-    rng = np.random.default_rng(7)
     known: list[str] = []
     with Memories(log_environment(home / "log.db"), clock=lambda: start + timedelta(seconds=next(clock))) as side:
         while len(known) < memories:
-            texts = [sentences.sentence() for _ in range(MIX["remember"])]
-            vectors = rng.standard_normal((len(texts), embedder.dim)).astype(np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            cache.put([document_text(t) for t in texts], vectors.astype(np.float16).astype(np.float32))
-            play(side, sentences, texts, known)
+            play(side, sentences, [sentences.sentence() for _ in range(MIX["remember"])], known)
+    embed_at_random(home)
+
+
+def embed_at_random(home: Path) -> None:
+    """A seeded random direction, near one of TOPICS, for every text of the log that the owner would embed.
+
+    Texts of one topic have a cosine of about .6, as sentences about one thing do; of two topics about 0.
+    """
+    embedder = Embedder()
+    cache = EmbeddingCache(home / "embeddings.db", embedder.space, embedder.dim)
+    rng, reader, position = np.random.default_rng(7), LogReader(home / "log.db"), 0
+    topics = rng.standard_normal((TOPICS, embedder.dim))
+    topics /= np.linalg.norm(topics, axis=1, keepdims=True)
+    while page := reader.read(position, 1_000):
+        position = page[-1][0]
+        texts = [text for _, fact in page for text in embedded_texts(fact)]
+        noise = rng.standard_normal((len(texts), embedder.dim))
+        noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+        vectors = 1.25 * topics[rng.integers(0, TOPICS, len(texts))] + noise
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        cache.put(texts, vectors.astype(np.float16).astype(np.float32))
+    reader.close()
     cache.close()
 
 
