@@ -89,26 +89,27 @@ class ReadPolicy:
     # Salience orders what is about equally relevant and cannot beat relevance.
     salience_reach: float = 0.15
 
-    # Fusion by score. Fitted on three of LoCoMo's ten conversations alone; the figures say what leaving the part out
-    # costs there in R@10 and MRR of 383 questions (tests/bench/ablation.py prints them, and those of the other seven).
-    # The words told beside a memory count one and a half times its own: -.070, -.045 without.
-    around_weight: float = 1.5
+    # Fusion by score. Fitted on three of LoCoMo's ten conversations alone; the figures are what R@10 and MRR of their 383
+    # questions (.852, .661) lose without the part. tests/bench/ablation.py prints them, and those of the other seven.
+    # Words, a memory's own and, with twice the weight, those told around it: .067, .107; without those around .018, .027.
+    around_weight: float = 1.9
     words_weight: float = 1.0
-    # The cosine, smoothed: -.02, +.00 without; more of it lifts recall and costs rank.
-    meaning_weight: float = 1.5
-    # How much of the smoothed cosine is the memory's own; the rest is the mean of its two neighbours.
-    own_share: float = 0.6
-    # A memory of the one person (or thing) that the question names, where memories say whose they are.
-    named_bonus: float = 0.4
-    # The best memory of a session speaks for the others.
+    # The cosine: .035, .008.
+    meaning_weight: float = 1.65
+    # How much of the cosine is the memory's own; the rest is the mean of its two neighbours': -.009, .006.
+    own_share: float = 0.65
+    # A memory of the one person (or thing) that the question names, where memories say whose they are: .027, .041.
+    named_bonus: float = 0.6
+    # The best memory of a session speaks for the others: .000, .003.
     session_weight: float = 0.3
     session_best: int = 1
-    # A memory that ends as a question tells nothing; what is told right after one that fits is likely its answer.
-    asking_penalty: float = 0.15
+    # A memory that ends as a question tells nothing; what is told right after one that fits is likely its answer:
+    # .016, .018 for the two.
+    asking_penalty: float = 0.18
     answer_share: float = 0.1
-    # "When" wants a memory that says a time; a date in the question, one of that date.
-    timely_bonus: float = 0.1
-    dated_bonus: float = 0.3
+    # "When" wants a memory that says a time: .000, .007. A date in the question wants one of that date: .010, .019.
+    timely_bonus: float = 0.4
+    dated_bonus: float = 0.8
     association_weight: float = 0.5
 
     # Nothing is answered unless the best cosine and the best share of the question that a memory says (by idf) come to
