@@ -41,7 +41,7 @@ class Slw:
 
     def use(self, policy: ReadPolicy) -> None:
         """Rank with another policy from here on."""
-        self.store.recall._policy = policy
+        self.store.policy = self.store.recall._policy = policy
 
     def ingest(self, items: Sequence[Mapping[str, Any]]) -> None:
         sessions: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
@@ -75,9 +75,11 @@ class Slw:
     def query(self, text: str, k: int, scope: str | None = None) -> list[str]:
         if scope is None:
             raise ValueError("slw is always asked within a scope")
-        vector, _ = self.store.meaning.of(self.store.sought(text, scoped(scope)))
+        vector, whole, _ = self.store.meant(text, scoped(scope))
         found = self.store.on_engine(
-            lambda: self.store.recall.search(text, vector, scoped(scope), as_of=self.store.now(), limit=DEPTH)
+            lambda: self.store.recall.search(
+                text, vector, scoped(scope), as_of=self.store.now(), limit=DEPTH, cue_vector=whole
+            )
         )
         ids = [i for hit in found.memories for i in self.ids[hit.target_id]]
         return ids[:k]
