@@ -10,6 +10,7 @@ from ..domain.results import Changed
 from ..domain.vocabulary import MemoryState
 from .fields import Command, Id, KindWord, Limit, Query, Reason, Scope, absent
 from .kind_signatures import SEARCH
+from .layers import Layer, associated, consolidation_status, list_layer, show_episode, show_prototype
 from .operations import Answer, Asked, Operation, settled
 from .phrasing import NOTICE, neutral, told
 from .showing import Line, event_view, memory_views, procedure_view, record_view, warned
@@ -36,9 +37,10 @@ ON_PAGE = "select * from exposures where retrieval_id = ? order by number"
 
 
 class List(Command):
-    """Memories, newest first."""
+    """Memories, newest first; or one of the layers beneath them."""
 
     scope: Annotated[Scope | None, absent] = None
+    layer: Annotated[Layer | None, absent] = None
     kind: KindWord = None
     state: Annotated[MemoryState | None, absent] = None
     limit: Limit = DEFAULT_LIMIT
@@ -89,8 +91,10 @@ class Nothing(Command):
 
 
 def list_memories(store: Store, command: List, _: Asked) -> Answer:
-    """Memories of a scope, or of all; live ones, or those in one state."""
+    """Memories of a scope, or of all; live ones, or those in one state. Or one of the layers beneath them."""
     store.catch_up()
+    if command.layer not in (None, "schemas"):
+        return list_layer(store, command.layer, command.scope, command.limit)
     kinds = store.kinds.view()
     matching = [s for s in newest_first(store, command.scope) if wanted(s, command, kinds)]
     words = store.contents([schema.memory_id for schema in matching[: command.limit]])
@@ -147,7 +151,16 @@ def show(store: Store, command: One, _: Asked) -> Answer:
         case "mem":
             memory = store.memories.memory(command.id)
             held = record_view(store.schema(memory.id), neutral(memory.content), store.kinds.view())
-            return {**held, "cases": [vars_of(case) for case in memory.cases.values()], "notice": NOTICE}
+            return {
+                **held,
+                "cases": [vars_of(case) for case in memory.cases.values()],
+                "associated": associated(store, store.schema(memory.id).position),
+                "notice": NOTICE,
+            }
+        case "ep":
+            return show_episode(store, command.id)
+        case "proto" | "fine":
+            return show_prototype(store, command.id)
         case "proc":
             row = store.tables.procedures.get(command.id)
             if row is None:
@@ -247,7 +260,7 @@ def decided(store: Store, command: Decide, asked: Asked, *, hide: bool) -> Answe
 def status(store: Store, _: Nothing, __: Asked) -> Answer:
     """How the store stands: what it holds, how far each read model is, and what is wrong."""
     store.catch_up()
-    return store.status()
+    return {**store.status(), "consolidation": consolidation_status(store)}
 
 
 PEOPLE: tuple[Operation, ...] = (

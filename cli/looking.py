@@ -8,6 +8,7 @@ import click
 
 from ..domain.vocabulary import MEMORY_STATES
 from .asking import ask
+from .layers import layered
 from .options import (
     every_scope_option,
     kind_option,
@@ -22,6 +23,7 @@ from .past import Point, as_of_option, ask_then
 from .shown import memories, warnings
 from .terminal import Data, Terminal, in_one_line
 
+LAYERS = ("episodes", "prototypes", "schemas", "procedures")
 # Members of an event that its line has in places of their own.
 TOLD_APART = {"position", "event_id", "topic", "recorded_at", "by"}
 
@@ -31,6 +33,7 @@ TOLD_APART = {"position", "event_id", "topic", "recorded_at", "by"}
 @every_scope_option
 @kind_option
 @click.option("--state", type=click.Choice(MEMORY_STATES), help="Only those; by default what is live.")
+@click.option("--layer", type=click.Choice(LAYERS), help="What lies beneath; by default schemas, the memories.")
 @limit_option
 @as_of_option
 @shared
@@ -39,16 +42,17 @@ def list_command(
     scope: str | None,
     kind: str | None,
     state: str | None,
+    layer: str | None,
     limit: int | None,
     as_of: Point,
     *,
     every_scope: bool,
 ) -> None:
-    """List memories, newest first.
+    """List memories, newest first; or the episodes, prototypes (largest first) or procedures.
 
     Of the current project; outside a repository, of every scope.
     """
-    body = sent(scope=scope_or_every(scope, every=every_scope), kind=kind, state=state, limit=limit)
+    body = sent(scope=scope_or_every(scope, every=every_scope), kind=kind, state=state, layer=layer, limit=limit)
     terminal.answer(ask_then(terminal, "list", body, as_of), found)
 
 
@@ -68,7 +72,10 @@ def search_command(
 
 
 def found(terminal: Terminal, data: Data) -> None:
-    """The memories of a list or a search."""
+    """The memories of a list or a search, or another layer."""
+    if "layer" in data:
+        layered(terminal, data)
+        return
     memories(terminal, data["memories"])
     if not data["memories"]:
         terminal.note("nothing is remembered")
@@ -80,7 +87,7 @@ def found(terminal: Terminal, data: Data) -> None:
 @as_of_option
 @shared
 def show_command(terminal: Terminal, id_: str, as_of: Point) -> None:
-    """Show one memory, procedure, session or retrieval."""
+    """Show one memory, procedure, session, retrieval, episode or prototype."""
     terminal.answer(ask_then(terminal, "show", {"id": id_}, as_of), in_full)
 
 

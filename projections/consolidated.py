@@ -277,6 +277,10 @@ class Consolidated:
         """The edges of a coarse prototype, to other ones."""
         return self._ties.of(PROTOTYPES, number)
 
+    def associations(self) -> tuple[int, int]:
+        """How many edges memories keep, and prototypes; an edge counts at each end that keeps it."""
+        return self._ties.counts()
+
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Rows of a select over what is folded so far."""
         cursor = self._db.execute(sql, values)
