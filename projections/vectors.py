@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +23,7 @@ from ..domain.events import ClaimRemembered, ContentErased, Fact, TaskCommitted
 from .projector import Damaged, Positioned, ViewKind
 
 FOLDER = "vectors"
-VERSION = "1"
+VERSION = "2"
 MANIFEST = "manifest.json"
 # Writing an index rewrites its file, so it waits until this many vectors, or this share of them, are new.
 # Until then they are folded again from the log and the embedding cache after a crash.
@@ -43,6 +45,17 @@ def embedded_texts(fact: Fact) -> list[str]:
     return [*searched_texts(fact), *([outcome_text(fact)] if isinstance(fact, TaskCommitted) else ())]
 
 
+def without(index: Index, row: int, dim: int) -> Index:
+    """The same index but for one row. `remove` would only mark it, and keep its numbers in the file."""
+    kept = empty_index(dim)
+    rows = np.sort(np.asarray(list(index.keys), np.uint64))
+    rows = rows[rows != row]
+    for start in range(0, len(rows), WRITE_AFTER):
+        some = rows[start : start + WRITE_AFTER]
+        kept.add(some, np.asarray(index.get(some), np.float16), threads=1)
+    return kept
+
+
 def searched_texts(fact: Fact) -> list[str]:
     """What of a fact is searched: a claim without its label, a procedure as a whole; nothing of other facts."""
     if isinstance(fact, ClaimRemembered):
@@ -59,7 +72,8 @@ class ScopeVectors:
 
     no: int
     index: Index
-    told: int = 0  # claims told in the scope so far, with or without a vector: the next key
+    # Where in the log each row was told, with or without a vector; a row is a key of the index.
+    positions: array[int] = field(default_factory=lambda: array("q"))
     unwritten: int = 0
     waiting: list[tuple[int, np.ndarray]] = field(default_factory=list[tuple[int, np.ndarray]])
 
@@ -81,7 +95,6 @@ class Vectors:
         """Open or make the folder. Raises Damaged when a file is not what the manifest says."""
         self._folder, self._space, self._vectors_of, self._dim = folder, space, vectors_of, dim
         self._scopes: dict[str, ScopeVectors] = {}
-        self._rows: dict[str, tuple[ScopeVectors, int]] = {}
         self._position = 0
         folder.mkdir(mode=0o700, exist_ok=True)
         if (folder / MANIFEST).exists():
@@ -94,15 +107,12 @@ class Vectors:
             if (manifest["version"], manifest["space"]) != (VERSION, self._space):
                 raise Damaged("the vectors belong to another space or version")
             for name, held in manifest["scopes"].items():
-                data = (self._folder / held["file"]).read_bytes()
-                if hashlib.sha256(data).hexdigest() != held["sha256"]:
+                file = self._folder / held["file"]
+                if sha256_of(file) != held["sha256"]:
                     raise Damaged(f"{held['file']} is not what the manifest says")
                 index = empty_index(self._dim)
-                index.load(data)
-                scope = self._scopes[name] = ScopeVectors(held["no"], index, held["told"])
-                for row, memory_id in enumerate(held["ids"]):
-                    if memory_id:
-                        self._rows[memory_id] = (scope, row)
+                index.load(file)
+                self._scopes[name] = ScopeVectors(held["no"], index, array("q", held["positions"]))
             self._position = manifest["position"]
         except (OSError, ValueError, KeyError, RuntimeError) as fault:
             raise Damaged(f"vectors: {fault}") from fault
@@ -123,34 +133,36 @@ class Vectors:
                 vector = next(found)
                 if vector is None and texts_here[0]:
                     break
-                self._add(at.fact, vector)
+                self._add(at, vector)
             elif isinstance(at.fact, ContentErased):
-                self._forget(at.fact.originator_id)
+                self._forget(at.fact.positions)
             self._position = at.position
         for scope in self._scopes.values():
             scope.settle()
 
-    def _add(self, fact: Fact, vector: np.ndarray | None) -> None:
-        if isinstance(fact, ClaimRemembered):
-            shelf, target_id = fact.scope, fact.originator_id
-        elif isinstance(fact, TaskCommitted):
-            shelf, target_id = shelf_of(fact.scope), fact.procedure_id
+    def _add(self, at: Positioned, vector: np.ndarray | None) -> None:
+        if isinstance(at.fact, ClaimRemembered):
+            shelf = at.fact.scope
+        elif isinstance(at.fact, TaskCommitted):
+            shelf = shelf_of(at.fact.scope)
         else:
             return
         scope = self._scopes.get(shelf)
         if scope is None:
             scope = self._scopes[shelf] = ScopeVectors(len(self._scopes) + 1, empty_index(self._dim))
-        self._rows[target_id] = (scope, scope.told)
         if vector is not None:
-            scope.waiting.append((scope.told, vector))
-        scope.told += 1
+            scope.waiting.append((len(scope.positions), vector))
+        scope.positions.append(at.position)
 
-    def _forget(self, memory_id: str) -> None:
-        scope, row = self._rows.get(memory_id, (None, 0))
-        if scope is not None:
-            scope.settle()
-            scope.index.remove(row)
-            scope.unwritten += WRITE_AFTER
+    def _forget(self, positions: Sequence[int]) -> None:
+        """Take out the vectors of what was told at these positions of the log; its words are blanked."""
+        for scope in self._scopes.values():
+            for position in positions:
+                row = bisect_left(scope.positions, position)
+                if row < len(scope.positions) and scope.positions[row] == position:
+                    scope.settle()
+                    scope.index = without(scope.index, row, self._dim)
+                    scope.unwritten += WRITE_AFTER
 
     # -- what recall asks
 
@@ -193,7 +205,7 @@ class Vectors:
     def flush(self) -> None:
         """Write indexes that have grown enough: beside, synced, renamed; the manifest last."""
         if self._position > self._durable and any(
-            s.unwritten >= max(WRITE_AFTER, WRITE_SHARE * s.told) for s in self._scopes.values()
+            s.unwritten >= max(WRITE_AFTER, WRITE_SHARE * len(s.positions)) for s in self._scopes.values()
         ):
             self.write()
 
@@ -202,16 +214,14 @@ class Vectors:
         old = {}
         if (self._folder / MANIFEST).exists():
             old = json.loads((self._folder / MANIFEST).read_text())["scopes"]
-        ids: dict[int, list[str]] = {s.no: [""] * s.told for s in self._scopes.values()}
-        for memory_id, (scope, row) in self._rows.items():
-            ids[scope.no][row] = memory_id
         scopes = {}
         for name, scope in self._scopes.items():
             if scope.unwritten or name not in old:
-                data = bytes(scope.index.save() or b"")
-                digest = hashlib.sha256(data).hexdigest()
+                beside = self._folder / f"{scope.no}.new"
+                scope.index.save(beside)
+                digest = sha256_of(beside)
                 file = f"{scope.no}-{digest[:16]}.usearch"
-                written(self._folder / file, data)
+                put(beside, self._folder / file)
                 scope.unwritten = 0
             else:
                 file, digest = old[name]["file"], old[name]["sha256"]
@@ -219,11 +229,12 @@ class Vectors:
                 "no": scope.no,
                 "file": file,
                 "sha256": digest,
-                "told": scope.told,
-                "ids": ids[scope.no],
+                "positions": list(scope.positions),
             }
         manifest = {"version": VERSION, "space": self._space, "position": self._position, "scopes": scopes}
-        written(self._folder / MANIFEST, json.dumps(manifest).encode())
+        beside = self._folder / f"{MANIFEST}.new"
+        beside.write_text(json.dumps(manifest))
+        put(beside, self._folder / MANIFEST)
         kept = {s["file"] for s in scopes.values()}
         for file in self._folder.glob("*.usearch"):
             if file.name not in kept:
@@ -236,7 +247,7 @@ class Vectors:
             keys = (
                 np.sort(np.asarray(list(scope.index.keys), np.uint64)) if len(scope.index) else np.empty(0, np.uint64)
             )
-            digest.update(f"{name}\0{scope.told}\0".encode())
+            digest.update(f"{name}\0{len(scope.positions)}\0".encode())
             digest.update(keys.tobytes())
             for start in range(0, len(keys), 1_000):
                 digest.update(np.asarray(scope.index.get(keys[start : start + 1_000]), np.float16).tobytes())
@@ -253,14 +264,17 @@ class Vectors:
         self.come_to_rest()
 
 
-def written(path: Path, data: bytes) -> None:
-    """Write a file beside, sync it, and put it in place, so that a reader sees the old one or the new one whole."""
-    beside = path.with_suffix(f"{path.suffix}.new")
-    with beside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+def sha256_of(path: Path) -> str:
+    """sha256 (hex) of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def put(beside: Path, path: Path) -> None:
+    """Sync a file and put it in another's place, so that a reader sees the old one or the new one whole."""
     beside.chmod(0o600)
+    with beside.open("rb") as file:
+        os.fsync(file.fileno())
     beside.replace(path)
 
 

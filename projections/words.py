@@ -87,7 +87,7 @@ class Words:
             self._position = self._durable = int(meta["position"])
             self._scopes: dict[str, Scope] = {}
             self._numbered: dict[int, Scope] = {}
-            self._docs: dict[str, tuple[Scope, Doc]] = {}
+            self._rows_of: dict[str, int] = {}  # memory id -> its row id
             self._load()
         except (sqlite3.Error, KeyError, ValueError) as fault:
             self._db.close()
@@ -109,7 +109,7 @@ class Words:
             scope = self._numbered[no]
             scope.place(doc, *told)
             scope.link(doc)
-            self._docs[memory_id] = (scope, doc)
+            self._rows_of[memory_id] = doc.row
 
     # -- the view
 
@@ -145,10 +145,11 @@ class Words:
 
     def _change(self, fact: Fact, target_id: str) -> None:
         """What keeps a memory from being found came or went."""
-        held = self._docs.get(target_id)
-        if held is None:
+        row = self._rows_of.get(target_id)
+        if row is None:
             return
-        scope, doc = held
+        scope = self._numbered[row // BLOCK]
+        doc = scope.docs[row % BLOCK]
         match fact:
             case ClaimRetired():
                 doc.retirements = (*doc.retirements, fact.restores or fact.originator_version)
@@ -185,7 +186,7 @@ class Words:
         told = (subject_of(content), day, length_of(content), asks(content), tells_when(content))
         scope.place(doc, *told)
         scope.link(doc)
-        self._docs[target_id] = (scope, doc)
+        self._rows_of[target_id] = doc.row
         self._db.execute(
             "INSERT INTO docs (row, memory_id, scope_no, session, subject, day, length, asks, tells_when, content, "
             "erased) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
@@ -202,12 +203,12 @@ class Words:
 
     def row_of(self, memory_id: str) -> int | None:
         """The row number of a memory within its scope."""
-        held = self._docs.get(memory_id)
-        return held[1].row % BLOCK if held else None
+        row = self._rows_of.get(memory_id)
+        return None if row is None else row % BLOCK
 
     def contents(self, memory_ids: Sequence[str]) -> dict[str, str]:
         """The texts of memories, as they were told."""
-        rows = {self._docs[m][1].row: m for m in memory_ids if m in self._docs}
+        rows = {self._rows_of[m]: m for m in memory_ids if m in self._rows_of}
         found = self._db.execute(f"SELECT row, content FROM docs WHERE row IN ({','.join(map(str, rows))})").fetchall()
         return {rows[row]: content for row, content in found}
 
@@ -249,7 +250,9 @@ class Words:
         marks = ",".join("?" * len(spoken))
         counts = dict(self._db.execute(f"SELECT term, doc FROM terms WHERE term IN ({marks})", sorted(spoken)))
         rare = [
-            s for s in dict.fromkeys(stems.values()) if counts.get(s, 0) <= max(SMALL, COMMON_SHARE * len(self._docs))
+            s
+            for s in dict.fromkeys(stems.values())
+            if counts.get(s, 0) <= max(SMALL, COMMON_SHARE * len(self._rows_of))
         ]
         by_count = sorted(spoken, key=lambda s: (counts.get(s, 0), s))
         kept = set(
@@ -322,7 +325,7 @@ class Words:
 
     def counts(self) -> dict[str, int]:
         [own] = self._db.execute("SELECT count(*) FROM terms").fetchone()
-        return {"words.docs": len(self._docs), "words.own": own}
+        return {"words.docs": len(self._rows_of), "words.own": own}
 
     def come_to_rest(self) -> None:
         self.flush()
