@@ -16,7 +16,7 @@ from ..domain.memory import KindGuess
 from ..domain.writing import Call
 from .kind_backends import SAVE_BUDGET, Choice, ModelFailed
 from .kind_desk import KindDesk
-from .kind_settings import PREFIX
+from .kind_settings import PREFIX, KindSettings
 from .log import LogReader
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class KindPolicy:
         self._call = Call(actor)
         self._place = place
         self._closing = threading.Event()
+        self._noticed: KindSettings | None = None  # the reading of the file that the log knows about
         self.position = 0
         self._backend = ""  # who guessed up to `position`
         self._thread = threading.Thread(target=self._work, name="slw-kind-policy", daemon=True)
@@ -71,7 +72,10 @@ class KindPolicy:
             if not self._store.growth.ready:
                 continue
             try:
-                self._store.on_engine(self._notice)
+                settings = self._desk.settings()
+                if settings is not self._noticed:
+                    self._store.on_engine(self._notice)
+                    self._noticed = settings
                 self._suggest(reader)
             except SlwError as refused:
                 log.warning("kind suggestions wait: %s", refused.message)
