@@ -8,12 +8,10 @@ from functools import partial
 
 import pytest
 from proof_home import vector_of
-from slw.adapters.past import travels_of
+from slw.adapters.past import Past, travels_of
 from slw.adapters.replaying import replayed, time_of
 from slw.adapters.store import Store
-from slw.consolidation.policy import ReadPolicy
 from slw.domain.errors import Unavailable
-from slw.projections.recall import Recall
 
 CUES = ("two reviewers", "what does Anna prefer", "the build broke", "Postgres or the old API", "release 2")
 SCOPES = ("project:app", "project:web", "team:core")
@@ -54,9 +52,7 @@ def compared(store, home, cases, seed):
         search = partial(past.recall.search, cue, vector_of(cue), scope, as_of=past.now())
         found = store.on_engine(search)
         with replayed(home / "log.db", home / "embeddings.db", position) as (generation, told):
-            tables, words, vectors = (generation.views[name] for name in ("tables", "words", "vectors"))
-            recall = Recall(tables, words, vectors, ReadPolicy(), kind_view=store.kinds.view)
-            again = recall.search(cue, vector_of(cue), scope, as_of=at)
+            again = Past(store, generation, position, at).recall.search(cue, vector_of(cue), scope, as_of=at)
             assert past.now() == at
             assert found == again, (position, cue, scope)
             assert store.on_engine(past.generation.projector.digests) == told.digests
