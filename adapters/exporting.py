@@ -30,7 +30,7 @@ EVENTS_FILE: Final = "events.jsonl"
 FORMAT: Final = 1
 PAGE: Final = 5_000
 # Vectors depend on the model, and are made again where the log is imported.
-NOT_COMPARED: Final = ("vectors", "consolidated", "cues")
+NOT_COMPARED: Final = ("vectors", "consolidated", "cues", "stages")
 
 
 def export(home: Path, kind: Format, into: Path, moved: Callable[[str], Progress]) -> dict[str, Any]:

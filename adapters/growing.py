@@ -18,7 +18,7 @@ log = logging.getLogger("slw")
 NEAR: Final = 3_000
 READ_WAIT_SECONDS: Final = 5.0
 # Vectors may be far behind for a good reason (no model); they are no reason to keep words waiting.
-UNHURRIED: Final = ("vectors", "consolidated", "cues")
+UNHURRIED: Final = ("vectors", "consolidated", "cues", "stages")
 
 
 class Growth:

@@ -18,6 +18,7 @@ from ..projections.consolidated import Consolidated
 from ..projections.cues import Cues
 from ..projections.generation import Generation, Manifest
 from ..projections.projector import Damaged, Positioned
+from ..projections.stages import Stages
 from ..projections.succession import Succession
 from ..projections.tables import Tables
 from ..projections.vectors import Vectors
@@ -72,6 +73,7 @@ class Past(Store):
         self.vectors = cast("Vectors", generation.views["vectors"])
         self.consolidated = cast("Consolidated", generation.views["consolidated"])
         self.cues = cast("Cues", generation.views["cues"])
+        self.stages = cast("Stages", generation.views["stages"])
         self.recall = self.recaller()
         self.memories: Any = PastMemories(self.events_of, position)
 

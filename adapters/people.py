@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..domain.errors import NotFound
 from ..domain.results import Changed
-from ..domain.vocabulary import MemoryState
+from ..domain.vocabulary import MemoryState, Stage
 from .fields import Command, Id, KindWord, Limit, Query, Reason, Scope, absent
 from .kind_signatures import SEARCH
 from .layers import Layer, associated, consolidation_status, list_layer, show_episode, show_prototype
@@ -83,6 +83,20 @@ class Decide(Command):
     reason: Annotated[Reason | None, absent] = None
 
 
+class Widen(Command):
+    """How far a memory may be seen from now on."""
+
+    memory_id: Id
+    stage: Stage
+
+
+class Pin(Command):
+    """The stage at which a memory is held; without one, evidence decides."""
+
+    memory_id: Id
+    stage: Annotated[Stage | None, absent] = None
+
+
 class Nothing(Command):
     """No argument at all."""
 
@@ -98,7 +112,10 @@ def list_memories(store: Store, command: List, _: Asked) -> Answer:
     kinds = store.kinds.view()
     matching = [s for s in newest_first(store, command.scope) if wanted(s, command, kinds)]
     words = store.contents([schema.memory_id for schema in matching[: command.limit]])
-    shown = [record_view(s, neutral(words.get(s.memory_id, "")), kinds) for s in matching[: command.limit]]
+    shown = [
+        record_view(s, neutral(words.get(s.memory_id, "")), kinds, store.stages.stage_of(s.memory_id))
+        for s in matching[: command.limit]
+    ]
     return {"memories": shown, "total": len(matching), "notice": NOTICE}
 
 
@@ -150,7 +167,8 @@ def show(store: Store, command: One, _: Asked) -> Answer:
     match command.id.partition("_")[0]:
         case "mem":
             memory = store.memories.memory(command.id)
-            held = record_view(store.schema(memory.id), neutral(memory.content), store.kinds.view())
+            stage = store.stages.stage_of(memory.id)
+            held = record_view(store.schema(memory.id), neutral(memory.content), store.kinds.view(), stage)
             return {
                 **held,
                 "cases": [vars_of(case) for case in memory.cases.values()],
@@ -199,6 +217,7 @@ def why(store: Store, command: Why, _: Asked) -> Answer:
                 "used": strength.used,
                 "irrelevant": strength.irrelevant,
             }
+        answer["held"] = store.stages.story(command.id)
     answer["shown"] = [plain(row) for row in store.tables.query(SHOWN_IN, [command.id])]
     answer["feedback"] = [plain(row) for row in store.tables.query(SAID_OF, [command.id])]
     return answer
@@ -257,6 +276,33 @@ def decided(store: Store, command: Decide, asked: Asked, *, hide: bool) -> Answe
     return build(change(command.memory_id, command.reason or "", asked.call, settled(build)))
 
 
+def promote(store: Store, command: Widen, asked: Asked) -> Answer:
+    """Let a memory be seen beyond its scope."""
+    return widened(
+        store, command, asked, lambda *given: store.memories.promote(command.memory_id, command.stage, *given)
+    )
+
+
+def pin(store: Store, command: Pin, asked: Asked) -> Answer:
+    """Hold a memory at a stage whatever evidence comes, or let evidence decide again."""
+    return widened(store, command, asked, lambda *given: store.memories.pin(command.memory_id, command.stage, *given))
+
+
+def widened(store: Store, command: Widen | Pin, asked: Asked, change: Callable[..., Changed]) -> Answer:
+    def build(done: Changed) -> Answer:
+        held = store.memories.memory(done.memory_id)
+        return {
+            "memory_id": done.memory_id,
+            "promoted": held.promoted,
+            "pinned": held.pinned or "",
+            "position": done.position,
+        }
+
+    answer = build(change(asked.call, settled(build)))
+    store.catch_up()
+    return {**answer, "stage": store.stages.stage_of(command.memory_id)}
+
+
 def status(store: Store, _: Nothing, __: Asked) -> Answer:
     """How the store stands: what it holds, how far each read model is, and what is wrong."""
     store.catch_up()
@@ -271,5 +317,7 @@ PEOPLE: tuple[Operation, ...] = (
     Operation("sessions", Sessions, sessions),
     Operation("suppress", Decide, suppress, "manage"),
     Operation("unsuppress", Decide, unsuppress, "manage"),
+    Operation("promote", Widen, promote, "manage"),
+    Operation("pin", Pin, pin, "manage"),
     Operation("status", Nothing, status),
 )

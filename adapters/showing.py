@@ -61,12 +61,15 @@ def memory_views(store: Store, lines: Sequence[Line]) -> list[dict[str, Any]]:
     texts = within_budget([words.get(line.target_id, "") for line in lines])
     kinds = store.kinds.view()
     return [
-        {**memory_view(store.schema(line.target_id), line, text, kinds), **({"truncated": True} if truncated else {})}
+        {
+            **memory_view(store.schema(line.target_id), line, text, kinds, store.stages.stage_of(line.target_id)),
+            **({"truncated": True} if truncated else {}),
+        }
         for line, (text, truncated) in zip(lines, texts, strict=True)
     ]
 
 
-def memory_view(schema: Schema, line: Line, text: str, kinds: KindView) -> dict[str, Any]:
+def memory_view(schema: Schema, line: Line, text: str, kinds: KindView, stage: str) -> dict[str, Any]:
     """One memory as a verb shows it."""
     provenance: dict[str, Any] = {
         "client": "person" if schema.actor_kind == "person" else neutral(schema.client),
@@ -83,16 +86,16 @@ def memory_view(schema: Schema, line: Line, text: str, kinds: KindView) -> dict[
         "pathway": line.pathway,
         "scope": schema.scope,
         "recorded_at": told(schema.recorded_at),
-        "stage": schema.stage,
+        "stage": stage,
         "why": line.why,
         "provenance": provenance,
     }
     return shown if schema.occurred_at is None else {**shown, "occurred_at": told(schema.occurred_at)}
 
 
-def record_view(schema: Schema, text: str, kinds: KindView) -> dict[str, Any]:
+def record_view(schema: Schema, text: str, kinds: KindView, stage: str) -> dict[str, Any]:
     """One memory as a person's list shows it: also what state it is in, and since when."""
-    view = memory_view(schema, Line(schema.memory_id), text, kinds)
+    view = memory_view(schema, Line(schema.memory_id), text, kinds, stage)
     del view["pathway"], view["why"]
     view["state"] = schema.state
     view["restatements"] = schema.restatements

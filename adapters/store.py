@@ -21,13 +21,13 @@ from ..domain.events import Actor, Fact
 from ..domain.identity import scope_twin
 from ..domain.memories import Memories
 from ..domain.writing import Call
-from ..projections.associated import Associated
 from ..projections.consolidated import Consolidated
 from ..projections.cues import Cues, CueTexts
 from ..projections.generation import Generation
 from ..projections.projector import Positioned
 from ..projections.recall import Recall
 from ..projections.schemas import Schema
+from ..projections.stages import Stages
 from ..projections.succession import Succession
 from ..projections.tables import Tables
 from ..projections.vectors import Vectors, embedded_texts
@@ -44,7 +44,7 @@ from .meaning import Meaning
 from .operations import Answer, answered
 from .reach import VERSION
 from .settings import Settings, read_settings
-from .views import view_kinds
+from .views import recall_over, view_kinds
 
 log = logging.getLogger("slw")
 
@@ -69,6 +69,7 @@ class Store:
     vectors: Vectors
     consolidated: Consolidated
     cues: Cues
+    stages: Stages
     recall: Recall
 
     def __init__(self, home: Home, settings: Settings, clock: Callable[[], datetime], embedder: Embedder) -> None:
@@ -151,31 +152,20 @@ class Store:
         self.vectors = cast("Vectors", generation.views["vectors"])
         self.consolidated = cast("Consolidated", generation.views["consolidated"])
         self.cues = cast("Cues", generation.views["cues"])
+        self.stages = cast("Stages", generation.views["stages"])
         self.recall = self.recaller()
         generation.projector.catch_up()
-        self.meaning.position = min(self.vectors.position, self.consolidated.position, self.cues.position)
+        self.meaning.position = min(
+            self.vectors.position, self.consolidated.position, self.cues.position, self.stages.position
+        )
         anchored(generation, self.home.log)
         if before is not None:
             before.retire()
 
     def recaller(self) -> Recall:
         """The read side over the read models that are open."""
-        beside = Associated(
-            self.tables.schemas,
-            self.tables.claims.at_position,
-            self.consolidated.edges_of,
-            self.policy,
-            self.tables.policy,
-        )
-        return Recall(
-            self.tables,
-            self.words,
-            self.vectors,
-            self.policy,
-            kind_view=self.kinds.view,
-            associations=self.taught,
-            beside=beside,
-        )
+        views = (self.tables, self.words, self.vectors, self.consolidated, self.cues, self.stages)
+        return recall_over({view.name: view for view in views}, self.policy, self.kinds.view)
 
     def _read_page(self, after: int, limit: int) -> list[Positioned]:
         return [Positioned(position, fact) for position, fact in self._reader.read(after, limit)]
@@ -194,10 +184,6 @@ class Store:
         texts = list(dict.fromkeys((self.sought(cue, scope), query_text(cue))))
         vectors, warnings = self.meaning.of_all(texts, session_id)
         return (vectors[0], vectors[-1], warnings) if vectors else (None, None, warnings)
-
-    def taught(self, vector: np.ndarray, memory_ids: Sequence[str]) -> Mapping[str, float]:
-        """What feedback taught of these memories for a question with this vector."""
-        return self.cues.associations(vector, memory_ids, self.policy)
 
     # -- the engine
 

@@ -48,6 +48,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "trace": Entry("tracing", "Search, and tell every channel's score of each answer."),
         "suppress": Entry("people", "Hide a memory from every verb; deletes nothing."),
         "unsuppress": Entry("people", "Let a suppressed memory be shown again."),
+        "promote": Entry("people", "Let a memory be seen beyond its scope."),
+        "pin": Entry("people", "Hold a memory at a stage, whatever other scopes make of it."),
     },
     "The log": {
         "log": Entry("log", "Print the events of the log, in order."),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from .errors import NotFound, ScopeMismatch, SlwError
 from .memory import KindGuess, Memory
 from .results import Changed, CorrectionMoved, KindChanged
-from .vocabulary import CorrectionAction, Kind
+from .vocabulary import CorrectionAction, Kind, Stage
 from .writing import Call, Decision, Positions, Work, Writing
 
 
@@ -28,6 +28,18 @@ class Curating(Writing):
     ) -> Changed:
         """Show a memory again."""
         return self._change(memory_id, lambda memory: memory.unsuppress(reason), call, phrase)
+
+    def promote(
+        self, memory_id: str, stage: Stage, call: Call, phrase: Callable[[Changed], str] | None = None
+    ) -> Changed:
+        """Widen a memory to a stage."""
+        return self._change(memory_id, lambda memory: memory.promote(stage), call, phrase)
+
+    def pin(
+        self, memory_id: str, stage: Stage | None, call: Call, phrase: Callable[[Changed], str] | None = None
+    ) -> Changed:
+        """Hold a memory at a stage, or with None let evidence decide again."""
+        return self._change(memory_id, lambda memory: memory.pin(stage), call, phrase)
 
     def confirm_kinds(
         self,

@@ -9,6 +9,8 @@ from typing import Any
 from .aggregate import Aggregate
 from .errors import Conflict
 from .events import (
+    ClaimPinned,
+    ClaimPromoted,
     ClaimReinstated,
     ClaimRemembered,
     ClaimRestated,
@@ -37,6 +39,7 @@ from .vocabulary import (
     Kind,
     KindSource,
     MemoryType,
+    Stage,
     StaleReason,
 )
 
@@ -106,6 +109,8 @@ class Memory(Aggregate):
         self.suppressed_at = 0
         self.cases: dict[str, CorrectionCase] = {}
         self.erased = False
+        self.promoted: Stage = "scoped"
+        self.pinned: Stage | None = None
 
     # -- what holds
 
@@ -284,6 +289,23 @@ class Memory(Aggregate):
             raise Conflict(f"{self.id} is not suppressed", hint=f"slw suppress {self.id} hides it")
         self.happened(ClaimUnsuppressed, reason=reason)
 
+    def promote(self, stage: Stage) -> None:
+        """Widen the claim to a stage, from which evidence may go on, up or down; `scoped` takes that back."""
+        if self.promoted == stage:
+            raise Conflict(
+                f"{self.id} is promoted to {stage} already", hint=f"slw pin {self.id} {stage} holds it there"
+            )
+        self.happened(ClaimPromoted, stage=stage)
+
+    def pin(self, stage: Stage | None) -> None:
+        """Hold the claim at a stage whatever evidence comes; with None evidence decides again."""
+        if self.pinned == stage:
+            raise Conflict(
+                f"{self.id} is pinned to {stage} already" if stage else f"{self.id} is not pinned",
+                hint=f"slw why {self.id} tells what its stage rests on",
+            )
+        self.happened(ClaimPinned, stage=stage)
+
     @property
     def _declaring_source(self) -> KindSource:
         return "person" if self.work and self.work.actor.kind == "person" else "caller"
@@ -309,6 +331,10 @@ class Memory(Aggregate):
                 self.suppressed_at = fact.originator_version
             case ClaimUnsuppressed():
                 self.suppressed_at = 0
+            case ClaimPromoted():
+                self.promoted = fact.stage
+            case ClaimPinned():
+                self.pinned = fact.stage
             case ContentErased():
                 self.erased, self.content = True, ""
             case KindSuggested():

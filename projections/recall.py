@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from ..consolidation.kinds import question_kind
 from ..consolidation.policy import FoldPolicy, ReadPolicy
 from ..consolidation.procedures import Method, ranked
 from ..consolidation.procedures import Ranked as RankedMethod
-from ..consolidation.ranking import Candidates, Scores, scored
+from ..consolidation.ranking import Candidates, Scores, answerable, scored
 from ..consolidation.salience import strengths_at
 from ..consolidation.wording import shelf_of
 from ..domain.vocabulary import MAX_PAGE, Kind, Pathway, Verb
@@ -88,6 +89,7 @@ class Found:
 class Ranked:
     """Candidates with everything that was known of them, before the floor."""
 
+    living: int  # how many memories they are the best of
     rows: np.ndarray
     memory_ids: list[str]
     heard: Heard
@@ -106,6 +108,16 @@ def nothing_beside(hits: Sequence[Hit], _scope: str, _as_of: datetime, _wanted: 
     return list(hits)
 
 
+class Elsewhere(Protocol):
+    """What other scopes lend to a scope (see foreign.py), and which of its own claims stand behind that."""
+
+    def hidden(self, scope: str) -> frozenset[str]: ...
+
+    def hits(
+        self, cue: str, vector: np.ndarray | None, scope: str, as_of: datetime, wanted: Callable[[Schema], bool]
+    ) -> list[Hit]: ...
+
+
 class Recall:
     """Searches one generation. Belongs to the engine's thread; reads and writes nothing."""
 
@@ -120,12 +132,13 @@ class Recall:
         associations: Associations = no_associations,
         kind_view: Callable[[], KindView] = KindView,
         beside: Beside = nothing_beside,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._rows, self._words, self._vectors = rows, words, vectors
         self._policy, self._fold_policy = policy, fold_policy or FoldPolicy()
         self._associations = associations
         self._kind_view = kind_view
-        self._beside = beside
+        self._beside, self._elsewhere = beside, elsewhere
         self._methods: dict[str, Method] = {}
 
     def search(
@@ -150,7 +163,16 @@ class Recall:
         view = kind_view or self._kind_view()
         whole = vector if cue_vector is None else cue_vector
         memories, hidden = self._memories(cue, vector, whole, scope, as_of, kind, view)
-        memories = self._beside(memories, scope, as_of, lambda held: kind is None or view.kind(held) == kind)
+        twins = self._elsewhere.hidden(scope) if self._elsewhere else frozenset[str]()
+
+        def wanted(held: Schema) -> bool:
+            return held.memory_id not in twins and (kind is None or view.kind(held) == kind)
+
+        if twins:
+            memories = [hit for hit in memories if hit.target_id not in twins]
+        if self._elsewhere and (lent := self._elsewhere.hits(cue, vector, scope, as_of, wanted)):
+            memories = list(heapq.merge(memories, lent, key=lambda hit: -hit.score))
+        memories = self._beside(memories, scope, as_of, wanted)
         return Found(
             memories=memories[:limit],
             procedures=self._procedures(cue, vector, scope),
@@ -223,7 +245,7 @@ class Recall:
             association=self._association(whole, memory_ids),
         )
         scores = scored(found, self._policy)
-        return Ranked(rows, memory_ids, heard, found, scores, np.lexsort((rows, -scores.total)))
+        return Ranked(scope.living, rows, memory_ids, heard, found, scores, np.lexsort((rows, -scores.total)))
 
     def _of_kind(self, scope: Scope, rows: np.ndarray, kind: Kind, view: KindView) -> np.ndarray:
         """Those of the rows whose memory shows that kind."""
@@ -307,9 +329,8 @@ class Recall:
         said = ranked.heard.said(ranked.rows[best])
         shares = ranked.heard.share(said)
         cosines = np.nan_to_num(ranked.found.cosine[best])
-        known = policy.floor_named if ranked.found.named[best].any() else 0.0
-        floor = policy.floor_words if np.isnan(ranked.found.cosine).all() else policy.floor
-        if cosines.max(initial=0.0) + shares.max(initial=0.0) + known < floor:
+        named = bool(ranked.found.named[best].any())
+        if not answerable(cosines, shares, ranked.living, policy, known=named):
             return []
         evidence = cosines + shares
         hits: list[Hit] = []
