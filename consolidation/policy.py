@@ -113,15 +113,21 @@ class ReadPolicy:
     # "When" wants a memory that says a time: .000, .007. A date in the question wants one of that date: .010, .019.
     timely_bonus: float = 0.4
     dated_bonus: float = 0.8
-    # What feedback taught of a question: as much as being the best in words. For the questions that were judged it is
-    # worth .1 of R@5 and .28 of MRR after three rounds (tests/bench/feedback.py); half as much leaves .03 of it behind.
-    association_weight: float = 1.0
+    # What feedback taught of a question: three quarters of being the best in words. For the questions that were judged
+    # it is worth .1 of R@5 and .27 of MRR after three rounds (tests/bench/feedback.py); a weight of .5 leaves .02 of
+    # that behind, one of 1 takes .001 more from questions about other memories.
+    association_weight: float = 0.75
 
     # Nothing is answered unless the best cosine and the best share of the question that a memory says (by idf) come to
     # this together: unnormalised, so that the least bad of a scope is not taken for an answer. On the three
     # conversations that all constants were fitted on, it refuses .68 of the questions that were asked of another one,
     # AUROC .98, and .01 of those asked of it. It belongs to the vector space.
     floor: float = 0.6
+    # Or the best cosine alone comes to this: the same thing in quite other words. It refuses no less.
+    floor_cosine: float = 0.45
+    # Both hold in a scope of 460 memories. The best cosine of n that have nothing to do with a question grows as their
+    # spread (.07-.09 there) times sqrt(2 ln n), and so do the floors.
+    floor_spread: float = 0.08
     # The same where only words are searched.
     floor_words: float = 0.3
     # A question about somebody whose memories are here is about this scope.
