@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 # The usual constants of bm25: how soon saying a word again stops to tell more, and how far length is held against it.
 SATURATION: Final = 1.2
 LENGTH_SHARE: Final = 0.75
+# The size of the scopes in which the floors were measured.
+_FLOORS_HOLD_AT: Final = 460
 
 
 def rarity(holders: int, all_of_them: int) -> float:
@@ -95,6 +97,25 @@ def scored(found: Candidates, policy: ReadPolicy) -> Scores:
     association = policy.association_weight * found.association
     total = (base + session + time + dialogue) * (1.0 + policy.salience_reach * found.salience) + association
     return Scores(total, words, meaning, named, session, time, dialogue, association)
+
+
+def answerable(cosines: Floats, shares: Floats, memories: int, policy: ReadPolicy, *, known: bool = False) -> bool:
+    """Whether the best of a scope's memories answer a question at all, or are only the least bad of them.
+
+    `cosines` are 0 where unknown, `shares` how much of the question each says; `known` whether it is about somebody
+    whose memories are here; `memories` how many there are to be the best of.
+    """
+    said = shares.max(initial=0.0) + (policy.floor_named if known else 0.0)
+    if not cosines.any():
+        return bool(said >= policy.floor_words)
+    best = cosines.max(initial=0.0)
+    luck = policy.floor_spread * (best_of(memories) - best_of(_FLOORS_HOLD_AT))
+    return bool(best + said >= policy.floor + luck or best >= policy.floor_cosine + luck)
+
+
+def best_of(n: int) -> float:
+    """How many standard deviations the best of n draws lies above their mean, about."""
+    return math.sqrt(2.0 * math.log(max(2, n)))
 
 
 def smoothed(cosine: Floats, beside: Floats, own_share: float) -> Floats:
