@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import duckdb  # noqa: F401 - loaded before usearch, as vectors.py explains
 import numpy as np
 from usearch.compiled import MetricKind
 from usearch.index import search
