@@ -10,7 +10,12 @@ import pytest
 
 @pytest.mark.parametrize(
     "order",
-    ["slw.projections.vectors, fastembed", "fastembed, slw.projections.vectors", "slw.projections.recall, onnxruntime"],
+    [
+        "slw.projections.vectors, fastembed",
+        "fastembed, slw.projections.vectors",
+        "slw.projections.recall, onnxruntime",
+        "slw.projections.cues, fastembed",
+    ],
 )
 def test_the_vector_index_and_the_embedding_runtime_can_be_loaded_in_either_order(order):
     loaded = subprocess.run(
