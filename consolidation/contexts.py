@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 _WORD: Final = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")
 _NUMBER: Final = re.compile(r"v?\d[\d.]*x?")
 _BETWEEN: Final = frozenset(("is", "version", "v", "to", "on", "the"))
+_SMALL: Final = frozenset(("in", "on", "at", "to", "for", "the", "from", "with"))
 _NOT: Final = frozenset(("not", "no", "without", "never"))
 
 # Words of which a task usually means one: naming another one of the row says that this one is not meant.
@@ -87,13 +88,20 @@ def contradictions(cue: str, context: Mapping[str, Any], known: Mapping[str, Seq
 def _contradicted(words: list[str], key: str, values: Sequence[str], known: Sequence[str]) -> bool:
     said = [_places(words, value) for value in values]
     if any(places for places in said):
-        return all(place and words[place - 1] in _NOT for places in said for place in places)
+        return all(_denied(words, place) for places in said for place in places)
     own = {word for value in values for word in value.split()}
     if any(other not in values and not set(other.split()) <= own and _places(words, other) for other in known):
         return True
     if any(row & own and row & set(words) for row in ALTERNATIVES):
         return True
     return all(_NUMBER.fullmatch(value) for value in values) and _other_number(words, key, values)
+
+
+def _denied(words: list[str], place: int) -> bool:
+    """Whether "not" stands before a place, with a small word between at most: not production, not in Frankfurt."""
+    if place and words[place - 1] in _NOT:
+        return True
+    return place > 1 and words[place - 1] in _SMALL and words[place - 2] in _NOT
 
 
 def _places(words: list[str], value: str) -> list[int]:

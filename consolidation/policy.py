@@ -180,7 +180,7 @@ class ReadPolicy:
     # Each report of help adds this share of the relevance, each report of harm takes more than twice as much, and
     # three of each count.
     procedure_helped: float = 0.04
-    procedure_harmed: float = 0.10
+    procedure_harmed: float = 0.11
     procedure_reports: int = 3
     # How far the rate of success over all reports moves it besides, so that five helps outweigh one unlucky failure
     # (it then costs the first place in 4 % of tasks; without the rate in 13 %).
