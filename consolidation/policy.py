@@ -155,8 +155,8 @@ class ReadPolicy:
     # … and what less than this of it reaches is not worth a line: one lone strong tie, or several hits that agree.
     associated_floor: float = 0.10
     # What is associated scores half of what reaches it, so that it comes after every hit that answers about as well.
-    # (Adding activation to direct scores instead: on LoCoMo's three conversations R@10 +.004 and MRR -.000 at a quarter,
-    # -.009 and -.006 at a half.)
+    # (Activation added to direct scores instead comes, on three conversations of LoCoMo, to R@10 +.004 and MRR -.000 at
+    # a quarter of it, to -.004 and -.006 at a half.)
     associated_weight: float = 0.5
     # Of a page at most a fifth is associated.
     associated_share: float = 0.2

@@ -44,7 +44,15 @@ class Associated:
                 continue
             parts = {"activation": round(activation, 4)}
             why = self._why(position, seeds)
-            found.append(Hit(held.memory_id, round(top * activation, 6), "associated", parts, why))
+            found.append(
+                Hit(
+                    held.memory_id,
+                    round(self._policy.associated_weight * top * activation, 6),
+                    "associated",
+                    parts,
+                    why,
+                )
+            )
         return woven(hits, found, lambda hit: hit.score, self._policy.associated_share)
 
     def _why(self, position: int, seeds: Mapping[int, float]) -> str:

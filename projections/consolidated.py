@@ -45,7 +45,7 @@ CREATE TABLE episodes (
     no INTEGER PRIMARY KEY, of TEXT NOT NULL, memory_id TEXT NOT NULL, session_id TEXT NOT NULL,
     scope INTEGER NOT NULL, told_at INTEGER NOT NULL, formed_at INTEGER, salience REAL, coarse INTEGER, fine INTEGER,
     vector BLOB);
-CREATE UNIQUE INDEX claims ON episodes (memory_id) WHERE memory_id <> '';
+CREATE INDEX by_memory ON episodes (memory_id);
 CREATE INDEX waiting ON episodes (session_id, no) WHERE formed_at IS NULL;
 CREATE INDEX by_coarse ON episodes (coarse, no) WHERE coarse IS NOT NULL;
 CREATE INDEX by_fine ON episodes (fine, no) WHERE fine IS NOT NULL;
@@ -244,7 +244,9 @@ class Consolidated:
         rows = [
             row
             for memory_id in memory_ids
-            for row in self._db.execute("SELECT no, scope, coarse FROM episodes WHERE memory_id=?", (memory_id,))
+            for row in self._db.execute(
+                "SELECT no, scope, coarse FROM episodes WHERE memory_id=? AND memory_id<>''", (memory_id,)
+            )
         ]
         for (one, scope, topic), (other, other_scope, other_topic) in combinations(rows, 2):
             if scope == other_scope:  # what two scopes have in common is for their memories' stages to tell

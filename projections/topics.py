@@ -22,14 +22,15 @@ CREATE INDEX shelves ON prototypes (level, scope, parent, no);
 COARSE: Final = 0
 FINE: Final = 1
 PREFIX: Final = ("proto_", "fine_")
-# Shelves and rows of centroids (1.5 kB each) that stay in memory; what is not there is read again when needed.
-SHELVES_KEPT: Final = 64
-ROWS_KEPT: Final = 8_192
+# Rows of coarse centroids (1.5 kB each) that stay in memory beside those of the scope in use; what is not there is read
+# again when needed, as the few fine ones of one topic always are.
+ROWS_KEPT: Final = 16_384
 SUM_OF = """
 SELECT coalesce(p.total, e.vector), p.members FROM prototypes p JOIN episodes e ON e.no = p.no
 WHERE p.level = ? AND p.no = ?"""
 SHELF = """
-SELECT p.no, coalesce(p.total, e.vector), p.members FROM prototypes p JOIN episodes e ON e.no = p.no
+SELECT p.no, coalesce(p.total, e.vector), p.members
+FROM prototypes p INDEXED BY shelves CROSS JOIN episodes e ON e.no = p.no
 WHERE p.level = ? AND p.scope = ? AND p.parent = ? ORDER BY p.no"""
 
 
@@ -46,11 +47,11 @@ class Topics:
 
     def __init__(self, db: sqlite3.Connection, policy: FoldPolicy, dim: int) -> None:
         self._db, self._policy, self._dim = db, policy, dim
-        self._shelves: OrderedDict[tuple[int, int, int], Centroids] = OrderedDict()
+        self._scopes: OrderedDict[int, Centroids] = OrderedDict()
 
     def forget(self) -> None:
         """Hold nothing in memory; what is stored is read again."""
-        self._shelves.clear()
+        self._scopes.clear()
 
     def place(self, no: int, scope: int, vector: np.ndarray, at: int) -> Placed:
         """Put an episode, which is stored already, into the nearest prototypes, or let it found new ones."""
@@ -89,18 +90,17 @@ class Topics:
         return summed(data, members, self._dim), members
 
     def _shelf(self, level: int, scope: int, parent: int) -> Centroids:
-        key = level, scope, parent
-        shelf = self._shelves.get(key)
-        if shelf is None:
-            shelf = self._shelves[key] = Centroids(self._dim)
-            for number, data, members in self._db.execute(SHELF, key):
-                shelf.put(number, summed(data, members, self._dim))
-        self._shelves.move_to_end(key)
-        while len(self._shelves) > 1 and (
-            len(self._shelves) > SHELVES_KEPT or sum(map(len, self._shelves.values())) > ROWS_KEPT
-        ):
-            self._shelves.popitem(last=False)
-        return shelf
+        kept = self._scopes.get(scope) if level == COARSE else None
+        if kept is None:
+            kept = Centroids(self._dim)
+            for number, data, members in self._db.execute(SHELF, (level, scope, parent)):
+                kept.put(number, summed(data, members, self._dim))
+        if level == COARSE:
+            self._scopes[scope] = kept
+            self._scopes.move_to_end(scope)
+            while len(self._scopes) > 1 and sum(map(len, self._scopes.values())) > ROWS_KEPT:
+                self._scopes.popitem(last=False)
+        return kept
 
 
 def summed(data: bytes | None, members: int, dim: int) -> Floats:
