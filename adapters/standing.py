@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from ..domain.vocabulary import CONFIRMING_SOURCES
 from .phrasing import neutral, told
 
 if TYPE_CHECKING:
@@ -50,8 +51,17 @@ def standing_of(store: Store, scope: str) -> Standing:
 
 
 def confirmed(store: Store, scope: str, kind: str) -> Iterator[Schema]:
-    """The live memories of a scope that someone confirmed to be of a kind, newest first."""
-    return (schema for schema in reversed(store.tables.claims.confirmed(scope)) if schema.kind == kind)
+    """What someone confirmed to be of a kind and the scope may see, newest first; of twins the one that is shown."""
+    lent, behind = store.stages.visible(scope, store.policy)
+    claims = store.tables.claims
+    held = [schema for schema in claims.confirmed(scope) if schema.memory_id not in behind]
+    held += [
+        schema
+        for memory_id in lent
+        if (schema := claims.rows.get(memory_id)) and schema.live and schema.kind_source in CONFIRMING_SOURCES
+    ]
+    held.sort(key=lambda schema: -schema.position)
+    return (schema for schema in held if schema.kind == kind)
 
 
 def length_of(store: Store, memory_id: str) -> int:

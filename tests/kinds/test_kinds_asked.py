@@ -280,6 +280,16 @@ def test_retired_suppressed_and_replaced_rules_do_not_stand(asking):
     assert answer["standing"] == {"rules": [], "decisions": [], "omitted": {"count": 0, "memory_ids": []}}
 
 
+def test_a_rule_that_a_person_widened_stands_in_other_scopes_too(asking):
+    [rule] = asking.told("Never log secrets.", kind="rule")
+    other = "project:other"
+    activate = {"task": "t", "initial_goal": "g", "scope": other}
+    assert asking.agent("activate", **activate)["standing"]["rules"] == []
+    asking.ask("promote", memory_id=rule, stage="global")
+    standing = asking.agent("activate", **activate)["standing"]
+    assert [(m["memory_id"], m["scope"]) for m in standing["rules"]] == [(rule, SCOPE)]
+
+
 def test_forty_long_rules_say_what_was_left_out(asking):
     entries = [{"content": f"Rule {n}: " + "x" * 1_490, "kind": "rule"} for n in range(40)]
     asking.ask("remember", scope=SCOPE, memories=entries)
