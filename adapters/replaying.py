@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -31,7 +31,10 @@ STEP: Final = 2_000
 
 @dataclass(slots=True)
 class Replayed:
-    """What a replay came to. `views` says how far each view is: less than `position` where vectors are not kept."""
+    """What a replay came to. `views` says how far each view is: less than `position` where vectors are not kept.
+
+    `settled` are the names of the digests whose view came all the way; the others say nothing yet.
+    """
 
     position: int
     generation: str
@@ -41,7 +44,7 @@ class Replayed:
     seconds: float
     cpu_seconds: float
     events: int
-    failures: Mapping[str, str] = field(default_factory=dict[str, str])
+    settled: frozenset[str] = frozenset()
 
 
 class KeptVectors(EmbeddingCache):
@@ -149,6 +152,7 @@ def _grown(generation: Generation, to: int, progress: Progress | None) -> Replay
         seconds=spent,
         cpu_seconds=worked,
         events=to,
+        settled=frozenset(name for view in generation.views.values() if view.position == to for name in view.counts()),
     )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from lives import Life
 from slw.adapters.embeddings import EmbeddingCache, bundled_space
 from slw.adapters.log import LogReader, log_environment
-from slw.domain.events import ClaimRemembered, TaskCommitted
+from slw.consolidation.wording import query_text
+from slw.domain.events import RetrievalRecorded
 from slw.domain.memories import Memories
 from slw.projections.vectors import embedded_texts
 from tests_support import Clock
@@ -40,9 +41,10 @@ def live_in(home: Path, seed: int, steps: int) -> None:
 
 def keep_vectors(home: Path) -> None:
     reader = LogReader(home / "log.db")
-    said = [fact for _, fact in reader.read(0, 1_000_000) if isinstance(fact, ClaimRemembered | TaskCommitted)]
+    said = [fact for _, fact in reader.read(0, 1_000_000)]
     reader.close()
     texts = sorted({text for fact in said for text in embedded_texts(fact)})
+    texts += sorted({query_text(fact.cue) for fact in said if isinstance(fact, RetrievalRecorded)} - set(texts))
     cache = EmbeddingCache(home / "embeddings.db", SPACE.id, SPACE.dim)
     cache.put(texts, np.stack([vector_of(text) for text in texts]))
     cache.close()

@@ -18,10 +18,31 @@ from folds import Story
 from slw.adapters.embeddings import EmbeddingCache, bundled_space
 from slw.adapters.log import FactMapper, LogDatastore, LogRecorder
 from slw.adapters.replaying import replayed
+from slw.consolidation.wording import query_text
+from slw.domain.events import ClaimRemembered, Fact, RetrievalRecorded
 from slw.domain.keys import key_changes
 from slw.projections.vectors import embedded_texts
 
 BATCH = 2_000
+TOPICS = 300
+
+
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u")]
+
+
+class Varied(Story):
+    """The same sessions, with claims of a dozen words each, some words common and most rare, as in real projects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ["".join(self.chance.choices(SYLLABLES, k=self.chance.choice((2, 3)))) for _ in range(5_000)]
+        self.weights = [1 / rank for rank in range(1, len(self.words) + 1)]
+
+    def remember(self, scope: str) -> None:
+        memory = f"mem_{len(self.memories):026d}"
+        self.memories.append(memory)
+        content = " ".join(self.chance.choices(self.words, self.weights, k=12))
+        self.add(ClaimRemembered, stream=memory, session_id=self.session, scope=scope, content=content, type="fact")
 
 
 def written(home: Path, events: int) -> int:
@@ -30,8 +51,9 @@ def written(home: Path, events: int) -> int:
     recorder.create_table()
     space = bundled_space()
     cache = EmbeddingCache(home / "embeddings.db", space.id, space.dim)
-    mapper, story, number, told = FactMapper(transcoder=None), Story(), 0, 0
+    mapper, story, number, told = FactMapper(transcoder=None), Varied(), 0, 0
     chance = np.random.default_rng(1)
+    topics = chance.standard_normal((TOPICS, space.dim)) / np.sqrt(space.dim)
     while told < events:
         while len(story.page) < BATCH:
             story.tell(number)
@@ -41,14 +63,21 @@ def written(home: Path, events: int) -> int:
             [mapper.to_stored_event(fact) for fact in facts],
             keys=[change for fact in facts for change in key_changes(fact, lambda _: "")],
         )
-        texts = sorted({text for fact in facts for text in embedded_texts(fact)})
-        vectors = chance.standard_normal((len(texts), space.dim))
+        texts = sorted({text for fact in facts for text in (*embedded_texts(fact), *cue_of(fact))})
+        # What is said of one topic lies together (cosine about .73), as sentences of one project do.
+        spread = chance.standard_normal((len(texts), space.dim)) / np.sqrt(space.dim)
+        vectors = topics[chance.integers(TOPICS, size=len(texts))] + 0.6 * spread
         cache.put(texts, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
         told += len(facts)
         story.page = []
     cache.close()
     recorder.datastore.close()
     return told
+
+
+def cue_of(fact: Fact) -> list[str]:
+    """What a retrieval asked, as it is embedded."""
+    return [query_text(fact.cue)] if isinstance(fact, RetrievalRecorded) else []
 
 
 def bare_read(log: Path) -> float:
