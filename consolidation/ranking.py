@@ -16,6 +16,9 @@ Floats = NDArray[np.float64]
 # The usual constants of bm25: how soon saying a word again stops to tell more, and how far length is held against it.
 SATURATION: Final = 1.2
 LENGTH_SHARE: Final = 0.75
+# Memories of this length take what their neighbours mean as it is; shorter ones up to this many times that.
+_PLAIN_LENGTH: Final = 25
+_MORE_AT_MOST: Final = 1.5
 # The size of the scopes in which the floors were measured.
 _FLOORS_HOLD_AT: Final = 460
 
@@ -35,7 +38,8 @@ def bm25(counts: Floats, lengths: NDArray[np.int64], mean_length: float, tells: 
 class Candidates:
     """What is known of n candidates for one question; every array has n entries.
 
-    `own` and `around` are bm25 of a memory's own words and of those told beside it (0: no match). `cosine` is nan
+    `own` and `around` are bm25 of a memory's own words and of those told beside it (0: no match), `length` the words it
+    has. `cosine` is nan
     where there is no vector. `beside` (n, k) are cosines of its neighbours in the session, nan where there is none.
     `session` numbers the sessions; `follows` is the candidate told right before it there, or -1. `named` tells whether
     the one name in the question is the memory's subject, `asks` whether it is a question itself, `timely` whether it
@@ -45,6 +49,7 @@ class Candidates:
 
     own: Floats
     around: Floats
+    length: NDArray[np.int64]
     cosine: Floats
     beside: Floats
     session: NDArray[np.int64]
@@ -78,20 +83,21 @@ def scored(found: Candidates, policy: ReadPolicy) -> Scores:
     """Fuse by score, not by rank.
 
     Words: bm25 of the memory plus bm25 of its surroundings, by their maximum. Meaning: the cosine, smoothed with those
-    of its neighbours. Then a bonus for the subject that the question names, and for a session whose best memories
-    fit; for the time that is asked for or named; and what is told right after a fitting question is likely its
-    answer, while the question itself answers nothing. Salience scales the whole by at most `salience_reach`;
-    associations add at most `association_weight`.
+    of its neighbours, less the longer it is. Then a bonus for the subject that the question names, and for a session
+    whose best memories fit; for the time that is asked for or named; and what is told right after a fitting question
+    is likely its answer, while the question itself answers nothing. Salience scales the whole by at most
+    `salience_reach`; associations add at most `association_weight`.
     """
     words = found.own + policy.around_weight * found.around
     most = words.max(initial=0.0)
     words = policy.words_weight * words / most if most > 0 else words
-    meaning = policy.meaning_weight * smoothed(found.cosine, found.beside, policy.own_share)
+    needs = context_needed(found.length, policy.context_length)
+    meaning = policy.meaning_weight * smoothed(found.cosine, found.beside, (1.0 - policy.own_share) * needs)
     named = np.where(found.named, policy.named_bonus, 0.0)
     base = words + meaning + named
     session = policy.session_weight * session_mean(base, found.session, policy.session_best)
     asked_before = found.asks[found.follows] & (found.follows >= 0) if len(found) else found.asks
-    answer = np.where(asked_before, (base + session)[found.follows] * policy.answer_share, 0.0)
+    answer = np.where(asked_before, (base + session)[found.follows] * policy.answer_share * needs, 0.0)
     dialogue = answer - np.where(found.asks, policy.asking_penalty, 0.0)
     time = np.where(found.timely, policy.timely_bonus, 0.0) + np.where(found.dated, policy.dated_bonus, 0.0)
     association = policy.association_weight * found.association
@@ -118,13 +124,18 @@ def best_of(n: int) -> float:
     return math.sqrt(2.0 * math.log(max(2, n)))
 
 
-def smoothed(cosine: Floats, beside: Floats, own_share: float) -> Floats:
+def context_needed(lengths: NDArray[np.int64], context_length: float) -> Floats:
+    """How much a memory needs what was told beside it: 1 at 25 words, half more at most, ever less where it is longer."""
+    return np.minimum(_MORE_AT_MOST, (_PLAIN_LENGTH + context_length) / (lengths + context_length))
+
+
+def smoothed(cosine: Floats, beside: Floats, others_share: Floats) -> Floats:
     """A weighted mean of a candidate's cosine and the mean of its neighbours'; 0 where nothing is known."""
     own = np.nan_to_num(cosine, nan=0.0)
     known = ~np.isnan(beside)
     count = known.sum(axis=1)
     others = np.where(known, beside, 0.0).sum(axis=1) / np.maximum(count, 1)
-    return np.where(count > 0, own_share * own + (1.0 - own_share) * others, own)
+    return np.where(count > 0, (1.0 - others_share) * own + others_share * others, own)
 
 
 def session_mean(base: Floats, session: NDArray[np.int64], best: int) -> Floats:

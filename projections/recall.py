@@ -238,6 +238,7 @@ class Recall:
         found = Candidates(
             own=heard.own[rows],
             around=heard.around[rows],
+            length=scope.at(scope.length, rows),
             **self._meaning(scope, scope_name, rows, vector, near),
             named=self._named(cue, scope, rows),
             **self._dialogue(cue, scope, rows),

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slw.consolidation.policy import ReadPolicy
-from slw.consolidation.ranking import Candidates, answerable, bm25, rarity, scored, session_mean, smoothed
+from slw.consolidation.ranking import (
+    Candidates,
+    answerable,
+    bm25,
+    context_needed,
+    rarity,
+    scored,
+    session_mean,
+    smoothed,
+)
 
 POLICY = ReadPolicy()
 NAN = float("nan")
@@ -19,7 +28,8 @@ def candidates(n: int = 4, **columns: object) -> Candidates:
     """n candidates of sessions of their own, told one after the other, of which nothing is known but what is given."""
     return Candidates(
         **{
-            "own": np.zeros(n), "around": np.zeros(n), "cosine": np.full(n, NAN), "beside": np.full((n, 2), NAN),
+            "own": np.zeros(n), "around": np.zeros(n), "length": np.full(n, 25),
+            "cosine": np.full(n, NAN), "beside": np.full((n, 2), NAN),
             "session": np.arange(n), "follows": np.full(n, -1), "named": np.zeros(n, bool), "asks": np.zeros(n, bool),
             "timely": np.zeros(n, bool), "dated": np.zeros(n, bool), "salience": np.zeros(n),
             "association": np.zeros(n),
@@ -94,14 +104,20 @@ def test_a_score_is_the_sum_of_its_parts_where_nothing_was_learned(rows):
 
 
 def test_a_candidate_alone_in_its_session_is_not_smoothed():
-    assert smoothed(np.array([0.4]), np.array([[NAN, NAN]]), 0.7).tolist() == [0.4]
+    assert smoothed(np.array([0.4]), np.array([[NAN, NAN]]), np.array([0.3])).tolist() == [0.4]
 
 
 def test_a_neighbour_on_one_side_stands_for_both():
-    one = smoothed(np.array([0.4]), np.array([[0.2, NAN]]), 0.7)
-    two = smoothed(np.array([0.4]), np.array([[0.2, 0.2]]), 0.7)
+    one = smoothed(np.array([0.4]), np.array([[0.2, NAN]]), np.array([0.3]))
+    two = smoothed(np.array([0.4]), np.array([[0.2, 0.2]]), np.array([0.3]))
     assert one == pytest.approx([0.34])
     assert two == pytest.approx([0.34])
+
+
+@given(st.integers(0, 3_000), st.integers(0, 3_000))
+def test_a_longer_text_never_needs_its_neighbours_more(length, more):
+    [short, long] = context_needed(np.array([length, length + more]), POLICY.context_length).tolist()
+    assert 0 < long <= short <= 1.5
 
 
 def test_a_session_is_as_good_as_its_best_few():
