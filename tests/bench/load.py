@@ -36,6 +36,7 @@ from slw.domain.memories import Memories
 from slw.domain.memory import Claim
 from slw.domain.session import Ending, Shown
 from slw.domain.writing import Call
+from slw.projections.cues import CueTexts
 from slw.projections.vectors import embedded_texts
 
 SCOPE = "project:bench"
@@ -91,11 +92,12 @@ def embed_at_random(home: Path) -> None:
     embedder = Embedder()
     cache = EmbeddingCache(home / "embeddings.db", embedder.space, embedder.dim)
     rng, reader, position = np.random.default_rng(7), LogReader(home / "log.db"), 0
+    judged = CueTexts(lambda session_id: (fact for _, fact in reader.stream(session_id)))
     topics = rng.standard_normal((TOPICS, embedder.dim))
     topics /= np.linalg.norm(topics, axis=1, keepdims=True)
     while page := reader.read(position, 1_000):
         position = page[-1][0]
-        texts = [text for _, fact in page for text in embedded_texts(fact)]
+        texts = [text for _, fact in page for text in (*embedded_texts(fact), *judged(fact))]
         noise = rng.standard_normal((len(texts), embedder.dim))
         noise /= np.linalg.norm(noise, axis=1, keepdims=True)
         vectors = 1.25 * topics[rng.integers(0, TOPICS, len(texts))] + noise
