@@ -93,27 +93,27 @@ class ReadPolicy:
     salience_reach: float = 0.15
 
     # Fusion by score. Fitted on three of LoCoMo's ten conversations alone; the figures are what R@10 and MRR of their
-    # 383 questions (.852, .661) lose without the part. tests/bench/ablation.py prints them for any conversations.
-    # Words, a memory's own and, with twice the weight, those told around it: .067, .107; those around alone .018, .027.
+    # 383 questions (.856, .674) lose without the part. tests/bench/ablation.py prints them for any conversations.
+    # Words, a memory's own and, with twice the weight, those told around it: .073, .114; those around alone .020, .038.
     around_weight: float = 1.9
     words_weight: float = 1.0
-    # The cosine: .035, .008.
+    # The cosine: .041, .024.
     meaning_weight: float = 1.65
-    # How much of the cosine is the memory's own; the rest is the mean of its two neighbours': -.009, .006.
+    # How much of the cosine is the memory's own; the rest is the mean of its two neighbours': -.011, .015.
     own_share: float = 0.65
     # A short turn means what was said before it, a long text speaks for itself: the share of the neighbours falls with
     # (25 + this) / (words + this): .004, .013.
     context_length: float = 30.0
-    # A memory of the one person (or thing) that the question names, where memories say whose they are: .027, .041.
+    # A memory of the one person (or thing) that the question names, where memories say whose they are: .035, .051.
     named_bonus: float = 0.6
-    # The best memory of a session speaks for the others: .000, .003.
+    # The best memory of a session speaks for the others: .004, .008.
     session_weight: float = 0.3
     session_best: int = 1
     # A memory that ends as a question tells nothing; what is told right after one that fits is likely its answer:
-    # .016, .018 for the two.
+    # .014, .018 for the two.
     asking_penalty: float = 0.18
     answer_share: float = 0.1
-    # "When" wants a memory that says a time: .000, .007. A date in the question wants one of that date: .010, .019.
+    # "When" wants a memory that says a time: -.003, .009. A date in the question wants one of that date: .010, .021.
     timely_bonus: float = 0.4
     dated_bonus: float = 0.8
     # What feedback taught of a question: three quarters of being the best in words. After three rounds the judged

@@ -125,7 +125,7 @@ def best_of(n: int) -> float:
 
 
 def context_needed(lengths: NDArray[np.int64], context_length: float) -> Floats:
-    """How much a memory needs what was told beside it: 1 at 25 words, half more at most, ever less where it is longer."""
+    """How much a memory needs what was told beside it: 1 at 25 words, half more at most, less where it is longer."""
     return np.minimum(_MORE_AT_MOST, (_PLAIN_LENGTH + context_length) / (lengths + context_length))
 
 
