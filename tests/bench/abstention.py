@@ -3,9 +3,9 @@
     PYTHONPATH=tests/bench:BENCH python tests/bench/abstention.py BENCH/data/locomo10.json --skip conv-26,conv-30
 
 BENCH is the folder of retrieval.py. Each scope is asked its own questions of categories 1-4 and as many, drawn by a
-fixed seed, of the others. AUROC is over the evidence that the floor looks at (best cosine + best share of the question said,
-and .1 where it names somebody known here); the refusals are the shipped floor's. Category 5, whose answers are absent
-although its words are here, stands beside it without a bar.
+fixed seed, of the others. AUROC is over the evidence that the floor looks at (best cosine + best share of the question
+said, and .1 where it names somebody known here); the refusals are the shipped floor's. Category 5, whose answers are
+absent although its words are here, stands beside it without a bar.
 """
 
 from __future__ import annotations
