@@ -16,6 +16,7 @@ from .wording import words_of
 SKETCH_BITS: Final = 64
 # Two vectors at a cosine of .95 differ in 6.5 of 64 bits on average, with a deviation of 2.4; unrelated ones in 32.
 SKETCH_APART: Final = 17
+LOOKED_AT: Final = 32
 # One of two twins may say so many words more.
 MORE_WORDS: Final = 2
 # Words of one root begin alike for so many letters.
@@ -89,6 +90,12 @@ def _planes(dim: int) -> NDArray[np.int64]:
     return np.unpackbits(bits).reshape(SKETCH_BITS, dim).astype(np.int64) * 2 - 1
 
 
-def near(sketches: NDArray[np.uint64], wanted: int) -> NDArray[np.int64]:
-    """The places of the sketches that may belong to twins of the wanted one; the cosine decides among them."""
-    return np.flatnonzero(np.bitwise_count(sketches ^ np.uint64(wanted)) <= SKETCH_APART)
+def near(sketches: NDArray[np.uint64], wanted: int, most: int = LOOKED_AT) -> NDArray[np.int64]:
+    """The places of the sketches that may belong to twins of the wanted one, in order; the cosine decides among them.
+
+    At most so many, the most alike (of equals the first): where hundreds are alike and none is a twin, looking
+    further would cost every new claim the more, the more of them there are.
+    """
+    apart = np.bitwise_count(sketches ^ np.uint64(wanted))
+    found = np.flatnonzero(apart <= SKETCH_APART)
+    return found if len(found) <= most else np.sort(found[np.argsort(apart[found], kind="stable")[:most]])

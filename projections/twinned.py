@@ -64,11 +64,10 @@ class Twinned:
         found: int | None = row[0]
         if data is None or told is None:
             return found
-        elsewhere = (self._scopes[: self._count] != scope) & (self._nos[: self._count] < no)
-        for place in near(self._sketches[: self._count], sketch(data)).tolist():
-            other = int(self._nos[place])
-            if not elsewhere[place] or (found is not None and other >= found):
-                continue
+        others = np.flatnonzero((self._scopes[: self._count] != scope) & (self._nos[: self._count] < no))
+        for other in self._nos[others[near(self._sketches[others], sketch(data))]].tolist():
+            if found is not None and other >= found:
+                break
             founder, its_marks, its_data = self._db.execute(
                 "SELECT founder, marks, vector FROM claims WHERE no=?", (other,)
             ).fetchone()
