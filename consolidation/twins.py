@@ -80,7 +80,7 @@ def sketch(data: bytes) -> int:
     """Which side of 64 fixed planes a packed vector lies on, as the bits of a number: alike vectors, alike bits."""
     row = np.frombuffer(data, np.int8).astype(np.int64)
     sides = _planes(len(row)) @ row > 0
-    return int(np.packbits(sides, bitorder="little").view("<u8")[0])
+    return int(np.packbits(sides, bitorder="little").view("<i8")[0])
 
 
 @cache
@@ -90,12 +90,12 @@ def _planes(dim: int) -> NDArray[np.int64]:
     return np.unpackbits(bits).reshape(SKETCH_BITS, dim).astype(np.int64) * 2 - 1
 
 
-def near(sketches: NDArray[np.uint64], wanted: int, most: int = LOOKED_AT) -> NDArray[np.int64]:
+def near(sketches: NDArray[np.int64], wanted: int, most: int = LOOKED_AT) -> NDArray[np.int64]:
     """The places of the sketches that may belong to twins of the wanted one, in order; the cosine decides among them.
 
     At most so many, the most alike (of equals the first): where hundreds are alike and none is a twin, looking
     further would cost every new claim the more, the more of them there are.
     """
-    apart = np.bitwise_count(sketches ^ np.uint64(wanted))
+    apart = np.bitwise_count((sketches ^ np.int64(wanted)).view(np.uint64))
     found = np.flatnonzero(apart <= SKETCH_APART)
     return found if len(found) <= most else np.sort(found[np.argsort(apart[found], kind="stable")[:most]])

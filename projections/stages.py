@@ -37,14 +37,14 @@ from .vectors import VectorsOf
 from .wider import Wider
 
 FILE: Final = "stages.sqlite"
-VERSION: Final = "1"
+VERSION: Final = "2"
 CREATE: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE scopes (no INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE, active INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE sessions (session_id TEXT PRIMARY KEY, scope INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE claims (
     no INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL, session TEXT NOT NULL,
-    said BLOB, marks TEXT, vector BLOB, founder INTEGER,
+    said BLOB, marks TEXT, vector BLOB, sketch INTEGER, founder INTEGER,
     retirements TEXT NOT NULL DEFAULT '', suppressed INTEGER NOT NULL DEFAULT 0, erased INTEGER NOT NULL DEFAULT 0,
     promoted TEXT NOT NULL DEFAULT 'scoped', pinned TEXT);
 CREATE INDEX by_said ON claims (said) WHERE said IS NOT NULL;
@@ -225,7 +225,9 @@ class Stages:
         """The words are gone, and with them what they were like: as if they had never been told."""
         row = self._db.execute("SELECT no, founder FROM claims WHERE memory_id = ?", (fact.originator_id,)).fetchone()
         if row is not None:
-            self._db.execute("UPDATE claims SET said=NULL, marks=NULL, vector=NULL, erased=1 WHERE no=?", (row[0],))
+            self._db.execute(
+                "UPDATE claims SET said=NULL, marks=NULL, vector=NULL, sketch=NULL, erased=1 WHERE no=?", (row[0],)
+            )
             self._twinned.forget(row[0], row[1])
             self._load()
 
@@ -252,7 +254,7 @@ class Stages:
                     verdict.assessment,
                 ),
             )
-            self._wider.touched(row[2] or row[0])
+            self._wider.touched_if_known(row[2] or row[0])
 
     def _withdrawn(self, fact: FeedbackWithdrawn) -> None:
         """Taking a feedback back leaves its verdicts without effect; taking that back gives them their effect again."""
@@ -271,7 +273,7 @@ class Stages:
                 (fact.originator_version, session, compensated),
             )
         for (root,) in concerned:
-            self._wider.touched(root)
+            self._wider.touched_if_known(root)
 
     # -- what is asked
 

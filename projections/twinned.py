@@ -26,34 +26,36 @@ class Twinned:
 
     def _load(self) -> None:
         """Bring the sketches of what is stored into memory: 20 bytes a claim."""
-        rows = self._db.execute("SELECT no, scope, vector FROM claims WHERE vector IS NOT NULL ORDER BY no").fetchall()
+        rows = self._db.execute("SELECT no, scope, sketch FROM claims WHERE sketch IS NOT NULL ORDER BY no").fetchall()
         room = max(ROOM, 2 * len(rows))
-        self._sketches, self._nos = np.empty(room, np.uint64), np.empty(room, np.int64)
+        self._sketches, self._nos = np.empty(room, np.int64), np.empty(room, np.int64)
         self._scopes = np.empty(room, np.int32)
         self._count = 0
-        for no, scope, vector in rows:
-            self._keep(no, scope, vector)
+        for no, scope, bits in rows:
+            self._keep(no, scope, bits)
 
     def told(self, no: int, fact: ClaimRemembered, scope: int, vector: np.ndarray | None) -> int | None:
         """Store a claim; returns the founder it joined, None when it stands alone."""
         said = text_key(fact.content) if fact.content else None
         told = marks(fact.content) if fact.content else None
         data = None if vector is None else packed(vector)
+        bits = None if data is None else sketch(data)
         founder = self._founder(no, scope, said, told, data)
         self._db.execute(
-            "INSERT INTO claims (no, memory_id, scope, session, said, marks, vector, founder) VALUES (?,?,?,?,?,?,?,?)",
-            (no, fact.originator_id, scope, fact.session_id, said, told, data, founder),
+            "INSERT INTO claims (no, memory_id, scope, session, said, marks, vector, sketch, founder) "
+            "VALUES (?,?,?,?,?,?,?,?,?)",
+            (no, fact.originator_id, scope, fact.session_id, said, told, data, bits, founder),
         )
-        if data is not None:
-            self._keep(no, scope, data)
+        if bits is not None:
+            self._keep(no, scope, bits)
         return founder
 
-    def _keep(self, no: int, scope: int, data: bytes) -> None:
+    def _keep(self, no: int, scope: int, bits: int) -> None:
         if self._count == len(self._nos):
             self._sketches = np.concatenate([self._sketches, np.empty_like(self._sketches)])
             self._nos = np.concatenate([self._nos, np.empty_like(self._nos)])
             self._scopes = np.concatenate([self._scopes, np.empty_like(self._scopes)])
-        self._sketches[self._count], self._nos[self._count], self._scopes[self._count] = sketch(data), no, scope
+        self._sketches[self._count], self._nos[self._count], self._scopes[self._count] = bits, no, scope
         self._count += 1
 
     def _founder(self, no: int, scope: int, said: bytes | None, told: str | None, data: bytes | None) -> int | None:

@@ -29,7 +29,7 @@ def embedder():
 
 def twins(embedder, one, other):
     a, b = (packed(v) for v in embedder.embed([one, other]))
-    close = bool(len(near(np.array([sketch(a)], np.uint64), sketch(b))))
+    close = bool(len(near(np.array([sketch(a)], np.int64), sketch(b))))
     return close and cosine(a, b) >= FoldPolicy().twin_cosine and agree(marks(one), marks(other))
 
 
@@ -64,5 +64,5 @@ def test_whatever_has_a_cosine_of_95_is_found_by_its_sketch(seed, turn):
     aside -= (aside @ one) * one
     aside /= np.linalg.norm(aside)
     other = np.cos(turn) * one + np.sin(turn) * aside
-    found = near(np.array([sketch(packed(one))], np.uint64), sketch(packed(other)))
+    found = near(np.array([sketch(packed(one))], np.int64), sketch(packed(other)))
     assert len(found) or turn > 0.25  # of the last 6 degrees a few in ten thousand are missed
