@@ -69,7 +69,7 @@ VIEWS: Final = (
             "kind": ("s.kind", "Which of the nine kinds it is held to be."),
             "kind_source": ("s.kind_source", "Who said so: person, caller, llm, hosted, local, rules or legacy."),
             "kind_confidence": ("s.kind_confidence", "How sure, 0 to 1."),
-            "stage": ("s.stage", "Where a person promoted or pinned it (scoped when nobody did); slw show tells what other scopes made of it."),
+            "stage": ("s.stage", "Where a person held it; slw show tells what others made of it."),
             "restatements": ("s.restatements", "How often it was told again."),
             "salience": ("h.value", "How firmly it is held at `salience_since`; it decays from there."),
             "salience_since": ("h.since", "Its last reinforcement (UTC)."),
