@@ -130,7 +130,8 @@ def record(helped: int, harmed: int, policy: ReadPolicy) -> float:
     reports = policy.procedure_helped * min(helped, most) - policy.procedure_harmed * min(harmed, most)
     rate = (helped + 1) / (helped + policy.procedure_harm_weight * harmed + 2)
     up, down = policy.procedure_record
-    return min(up, max(-down, reports + policy.procedure_rate * (rate - 0.5)))
+    told = reports + policy.procedure_rate * (rate - 0.5)
+    return up * (1 - math.exp(-told / policy.procedure_soon)) if told > 0 else max(-down, told)
 
 
 def fitness(relevance: float, policy: ReadPolicy) -> float:

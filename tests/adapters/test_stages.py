@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bench.scopes import measured
 from slw.adapters.store import Store
 
 RULE = "Timestamps in the public API are UTC with milliseconds."
@@ -91,3 +92,9 @@ def test_a_suppressed_memory_is_seen_nowhere_however_widely_it_is_held(store):
     ask(store, "promote", memory_id=memory, stage="global")
     ask(store, "suppress", memory_id=memory)
     assert found(store, "project:b") == found(store, "team:core") == {}
+
+
+def test_nothing_leaks_between_scopes_that_are_made_to_be_mixed_up():
+    found = measured(16, seed=2)
+    assert {name: counts["leaks"] for name, counts in found.items()} == {"slw": 0, "without stages": 0}
+    assert found["slw"]["lent"] > 0

@@ -39,6 +39,7 @@ def test_one_harm_outweighs_two_helps_and_three_reports_of_each_are_all_that_is_
     assert record(0, 0, POLICY) == 0
     assert record(2, 1, POLICY) < 0 < record(3, 1, POLICY)
     assert record(0, 1, POLICY) < -2 * record(1, 0, POLICY)
+    assert record(0, 0, POLICY) < record(1, 0, POLICY) < record(2, 0, POLICY) < record(3, 0, POLICY)
 
 
 @given(st.integers(0, 200), st.integers(0, 200))
